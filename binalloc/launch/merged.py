@@ -102,9 +102,15 @@ def _read(said: object) -> Merge | None:
 def fitting(launch: Launch, module: Module, kernel: str) -> Launch:
     """Return a launch as the kernel of a binary needs it. Where blocks are merged, the original's launch is adapted.
 
-    Raises MalformedInput as `merge_of`, UsageError as `check_against`.
+    Raises MalformedInput as `merge_of` and for dynamic shared memory, UsageError as `check_against`.
     """
     merge = merge_of(module, kernel)
+    if merge is not None and launch.dynamic_shared:
+        raise MalformedInput(
+            "the record says that blocks were merged, but the launch adds dynamic shared memory for each",
+            file=module.path or None, place=f"kernel {kernel}", found=f"{launch.dynamic_shared:,} bytes",
+            expected="static shared memory alone",
+        )  # fmt: skip
     if merge is not None and launch.block == merge.block and not any(a.name == GRID for a in launch.arguments):
         launch = merge.launch(launch)
     check_against(launch, module.function(kernel).info, module.path or None)

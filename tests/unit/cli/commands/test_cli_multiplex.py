@@ -123,6 +123,15 @@ def test_a_record_that_contradicts_is_refused(
     assert message in refused(3, "run", str(made), *LAUNCH)
 
 
+def test_merged_blocks_have_no_dynamic_shared_memory(merged: tuple[str, Any], tmp_path: Path) -> None:
+    text = sample_file("fourierTransform.toml").read_text()
+    launch = tmp_path / "launch.toml"
+    launch.write_text(f"dynamic_shared = 64\n{text}")
+    said = refused(3, "run", merged[0], "--launch", str(launch), "--size", "test")
+    assert "the launch adds dynamic shared memory for each" in said
+    assert "found 64 bytes" in said
+
+
 def test_a_record_without_the_parameter_is_refused(tmp_path: Path) -> None:
     from binalloc.isa.sets.files import load, write_module
 

@@ -78,9 +78,11 @@ def test_threads_end_together() -> None:
     assert np.count_nonzero(expected) == 5 * 48 - 1
 
 
-def test_merged_blocks_are_proven_then() -> None:
-    """A barrier orders no accesses of warps that have ended; here all lanes of a warp may end."""
-    module = program(KERNEL.format(LOADED))
+@pytest.mark.parametrize("behind", ["", "    IMAD R8, R8, R7, R3\n" * 20 + "    STG.32 [R4], R8\n"])
+def test_merged_blocks_are_proven_then(behind: str) -> None:
+    """A barrier orders no accesses of warps that have ended; here all lanes of a warp may end. behind: the region does
+    not last to the end of the kernel."""
+    module = program(KERNEL.format(LOADED + behind))
     assert not check_merged(module, merge_blocks(module, "k", BLOCK, 2).module, "k", BLOCK, 2, 0).ok
     later = with_late_exits(module, "k", BLOCK)
     made = merge_blocks(later, "k", BLOCK, 2)
@@ -97,6 +99,16 @@ def test_ends_that_others_may_see_stay(body: str) -> None:
     """A barrier waits for lanes that have not ended, an exchange between lanes does not see those that have."""
     module = program(KERNEL.format(body))
     assert with_late_exits(module, "k", BLOCK) is module
+
+
+@pytest.mark.parametrize(("between", "moved"), [
+    ("    BAR.SYNC 0\n", False), ("", True), ("    BAR.SYNC 0\n    LDS.32 R7, [R1]\n", True),
+])  # fmt: skip
+def test_ends_right_behind_a_barrier_stay_in_a_region_that_ends_earlier(between: str, moved: bool) -> None:
+    """The barrier orders the accesses in front of it, and the region need not be longer."""
+    last = "    LDS.32 R8, [R1]\n" + "    IMAD R8, R8, R8, R3\n" * 20 + "    STG.32 [R4], R8\n"
+    module = program(KERNEL.format(f"{between}    @P0 EXIT\n{last}"))
+    assert (with_late_exits(module, "k", BLOCK) is not module) == moved
 
 
 @pytest.mark.parametrize(("before", "after"), [

@@ -9,16 +9,21 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from binalloc.analysis.program import analyse
+from binalloc.analysis.shared.memory import shared_memory
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import run_launch
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module, Origin
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Launch
+from binalloc.transform.multiplex.late_exits import with_late_exits
 from binalloc.transform.multiplex.merged import Merged, merge_blocks
+from binalloc.transform.multiplex.split import Split, private_bytes
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.multiplex.merged.check import check_merged
 from binalloc.verify.report import CheckReport
+from binalloc.verify.shorten.exits import check_late_exits
 from tests.support.pairs.multiplex.merged_mutants import KINDS
 from tests.support.pairs.multiplex.public_mutants import items, put
 from tests.support.paths import sample_file
@@ -30,6 +35,20 @@ def merged(name: str, count: int) -> tuple[Module, Launch, Merged]:
     module, launch, _ = sample(name)
     axis = max(range(3), key=lambda k: launch.grid[k])
     return module, launch, merge_blocks(module, launch.kernel, launch.block, count, axis)
+
+
+CUTS = {"marchingCubes": "vertices=16", "slidingMD5": "staged=80/16256", "histogram": "counters=16/32"}
+"""The three kernels to which the paper applied CO-VTB (section 6), each with a cut."""
+
+
+@cache
+def copied(name: str, count: int) -> tuple[Module, Launch, Merged]:
+    """A kernel whose virtual blocks have copies of private bytes."""
+    given, launch, _ = sample(name)
+    module = with_late_exits(given, launch.kernel, launch.block)
+    memory = shared_memory(analyse(module, launch.kernel), launch.block)
+    private = private_bytes(memory, [Split.parse(CUTS[name])])
+    return module, launch, merge_blocks(module, launch.kernel, launch.block, count, private=private)
 
 
 def judged(name: str, count: int, made: Module | None = None) -> CheckReport:
@@ -51,6 +70,37 @@ def test_merged_kernel_is_proven(name: str, count: int) -> None:
         assert {error.kind for error in report.errors} == {"ended"}, str(report)
     else:
         assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_merged_kernel_is_proven_if_threads_end_behind_their_region(name: str) -> None:
+    given, launch, _ = sample(name)
+    module = with_late_exits(given, launch.kernel, launch.block)
+    assert check_late_exits(given, module, launch.kernel).ok
+    axis = max(range(3), key=lambda k: launch.grid[k])
+    for count in (2, 4):
+        made = merge_blocks(module, launch.kernel, launch.block, count, axis)
+        report = check_merged(module, made.module, launch.kernel, launch.block, count, axis)
+        assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("name", CUTS)
+def test_merged_kernel_with_private_copies_is_proven(name: str, count: int) -> None:
+    module, launch, made = copied(name, count)
+    report = check_merged(module, made.module, launch.kernel, launch.block, count, 0)
+    assert report.ok, str(report)
+    fn = made.module.function(launch.kernel)
+    small = replace(fn, info=replace(fn.info, shared_bytes=made.copies.size - 4))
+    wrong = replace(made.module, functions=[small if each is fn else each for each in made.module.functions])
+    report = check_merged(module, wrong, launch.kernel, launch.block, count, 0)
+    assert {error.kind for error in report.errors} == {"address"}
+
+
+def test_copies_of_another_number_of_blocks_are_not_proven() -> None:
+    module, launch, made = copied("histogram", 2)
+    for count, axis in ((3, 0), (1, 0), (2, 1)):
+        assert not check_merged(module, made.module, launch.kernel, launch.block, count, axis).ok
 
 
 def left(module: Module, launch: Launch) -> dict[str, np.ndarray] | None:
