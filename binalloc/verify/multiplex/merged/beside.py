@@ -8,10 +8,11 @@ are not known, nothing is assumed any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from binalloc.verify.multiplex.merged.virtual import Place, Turnings, VirtualBlock
+from binalloc.verify.multiplex.merged.places import Place
+from binalloc.verify.multiplex.merged.virtual import Segment, Turnings, VirtualBlock
 
 MOST_AHEAD = 30  # turnings by which one may be ahead of the other; chosen by hand, it bounds the time
 MOST_PAIRS = 100_000  # likewise
@@ -33,14 +34,22 @@ class Moment:
     ahead: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | None = ((), ())
 
 
-def moments(one: VirtualBlock, other: VirtualBlock, differing: set[int]) -> Iterator[Moment]:
-    """Yield all moments. differing: nodes of turnings whose condition may differ."""
+Segments = Mapping[Place, Segment]
+
+
+def moments(
+    one: VirtualBlock, other: VirtualBlock, differing: set[int], mine: Segments | None = None,
+    theirs: Segments | None = None,
+) -> Iterator[Moment]:  # fmt: skip
+    """Yield all moments. differing: nodes of turnings whose condition may differ. mine, theirs: other segments than
+    those between barriers of the whole merged block."""
+    both = one.segments if mine is None else mine, other.segments if theirs is None else theirs
     begin = Moment(one.entry, other.entry)
     seen, work = {begin}, [begin]
     while work:
         moment = work.pop()
         yield moment
-        for new in _next(moment, one, other, differing):
+        for new in _next(moment, both, differing):
             if new not in seen:
                 seen.add(new)
                 work.append(new)
@@ -48,12 +57,9 @@ def moments(one: VirtualBlock, other: VirtualBlock, differing: set[int]) -> Iter
             raise TooMany
 
 
-def _next(moment: Moment, one: VirtualBlock, other: VirtualBlock, differing: set[int]) -> Iterator[Moment]:
+def _next(moment: Moment, both: tuple[Segments, Segments], differing: set[int]) -> Iterator[Moment]:
     sides = (moment.first, moment.second)
-    ways = [
-        {((), None)} if moment.ended[k] else virtual.segments[sides[k]].after
-        for k, virtual in enumerate((one, other))
-    ]
+    ways = [{((), None)} if moment.ended[k] else segments[sides[k]].after for k, segments in enumerate(both)]
     for turned, to in ways[0]:
         for turned2, to2 in ways[1]:
             if to is None and to2 is None:

@@ -106,6 +106,9 @@ class _Proof(Proof):
         pairing = MergedPairing(given.old, given.new, given.index, given.untouched, given.called, feasible)
         self.pairing = pairing
         machines = [Machine(merge, limits, v) for v in range(self.count)]
+        if pairing.has_named():
+            # who gets the turn next depends on which virtual blocks the grid has
+            machines = [Machine(merge, limits, v, present=m) for m in range(1, self.count + 1) for v in range(m)]
         for machine in machines:
             pairing.follow(machine)
             pairing.surplus_ends(Machine(merge, limits, machine.virtual, goes_on=False))

@@ -14,9 +14,12 @@ import numpy as np
 from binalloc.isa.kinds import Access, Flow
 from binalloc.verify.multiplex.graph import Meetings
 from binalloc.verify.multiplex.merged.beside import Moment, moments
+from binalloc.verify.multiplex.merged.handing import check_handing
 from binalloc.verify.multiplex.merged.outline import Outline
 from binalloc.verify.multiplex.merged.pairing import MergedPairing
+from binalloc.verify.multiplex.merged.places import Place
 from binalloc.verify.multiplex.merged.placing import AddressMap, Placing
+from binalloc.verify.multiplex.merged.roles import Role
 from binalloc.verify.multiplex.merged.scope import Scope
 from binalloc.verify.multiplex.merged.virtual import Seen, VirtualBlock
 from binalloc.verify.multiplex.merged.walked import Nodes, Original, Walked
@@ -58,9 +61,12 @@ class MergedCourse:
             return
         self._variables(maps[0])
         seen = self._seen(walk, meetings, placing.accessed)
-        virtuals = [VirtualBlock(course, self.outline, walked.words, seen, addresses)
-                    for course, addresses in zip(self.pairing.courses, maps, strict=True)]  # fmt: skip
-        for virtual in virtuals:
+        threads = walked.setting.threads
+        #: by number of virtual blocks that the grid has of one merged block, these
+        merged: dict[int | None, list[VirtualBlock]] = {}
+        for course, addresses in zip(self.pairing.courses, maps, strict=True):
+            virtual = VirtualBlock(course, self.pairing, self.outline, walked.words, seen, addresses, threads)
+            merged.setdefault(course.present, []).append(virtual)
             for place in virtual.missed():
                 self._fail("barrier", "nothing takes the place of a barrier of the original", place.node)
         stores = {key[0] for course in self.pairing.courses for key in course.idle}
@@ -73,13 +79,21 @@ class MergedCourse:
         if any((each.at[common] != maps[0].at[common])[each.at[common] >= 0].any() for each in maps):
             self._fail("common", "virtual blocks have what one stores for all at different places", min(stores))
         differing = {graph.words[b][-1] for b in scope.branches} | {n for n in seen.ends if scope.differs(n)}
-        self._beside(virtuals, differing, common, assumed)
+        lacking = {graph.words[b][0] for b, lost in assumed.lost.items() if lost.any()}
+        for virtuals in merged.values():
+            check_handing(virtuals, differing, lacking, self._turn_fault)
+        self._beside(list(merged.values()), differing, common, assumed)
         self.stats = {"words": len(self.pairing.label), "steps": assumed.steps, "threads": walked.setting.threads}
 
     def _fail(self, kind: str, message: str, n: int, found: str = "") -> None:
         """Note a finding at a node of the outline."""
         word = min(n, len(self.pairing.label) - 1)
         self.pairing.fail(kind, message, word, self.outline.label[n], found=found)
+
+    def _turn_fault(self, message: str, place: Place, found: str) -> None:
+        """Note a finding of `handing` at a place."""
+        self.pairing.fail("turn", message, place.word or max(min(place.node, len(self.pairing.label) - 1), 0),
+                          found=found)  # fmt: skip
 
     def _variables(self, first: AddressMap) -> None:
         """Check that the kernel's record has shared variables where the first virtual block has them."""
@@ -100,7 +114,26 @@ class MergedCourse:
         }
         ends = {n for n, word in enumerate(self.walked.words) if word is not None and word.view.control == Flow.EXIT
                 and word.view.guard is not None and n not in walk.ends}  # fmt: skip
-        return Seen(self.walked.feasible(walk), accessed, turnings, ends)
+        leaving = {
+            self.walked.graph.words[b][-1]
+            for b, out in enumerate(walk.edges)
+            if len(out) > 1 and self._may_leave(walk, b, meetings.meeting(b))
+        }
+        return Seen(self.walked.feasible(walk), accessed, turnings, leaving, ends)
+
+    def _may_leave(self, walk: Walk, block: int, meeting: int | None) -> bool:
+        """Return whether threads may come to the end of the kernel from a branch, and not to where its ways meet."""
+        seen, work = {block, meeting}, sorted(walk.edges[block] - {meeting})
+        while work:
+            at = work.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            word = self.walked.words[self.walked.graph.words[at][-1]]
+            if not walk.edges[at] or (word is not None and word.view.control == Flow.EXIT):
+                return True
+            work += sorted(walk.edges[at] - seen)
+        return False
 
     # -- bytes that virtual blocks have in common
 
@@ -139,40 +172,53 @@ class MergedCourse:
 
     # -- virtual blocks side by side
 
-    def _beside(self, virtuals: list[VirtualBlock], differing: set[int], common: Mask, assumed: Assumed) -> None:
+    def _beside(
+        self, merged: list[list[VirtualBlock]], differing: set[int], common: Mask, assumed: Assumed
+    ) -> None:  # fmt: skip
         """Check that virtual blocks leave each other's bytes alone."""
         others: dict[int, Mask] = {}
         with_first: list[tuple[VirtualBlock, Moment]] = []
-        for one, other in combinations(virtuals, 2):
-            for moment in moments(one, other, differing):
-                if one.number == 0:
-                    with_first.append((other, moment))
-                self._race(one, other, moment, others)
+        for virtuals in merged:
+            for one, other in combinations(virtuals, 2):
+                for moment in moments(one, other, differing):
+                    if one.number == 0:
+                        with_first.append((other, moment))
+                    self._race(one, other, moment, others)
+                self._handed(one, other, others)
         for mask in others.values():
             mask &= ~common
         walk = self._contents(others, common, assumed)
         for n, byte in walk.stale.items():
             self._fail("contents", "may read what another virtual block wrote", n, f"byte {byte:#x}")
         if common.any():
-            self._stored_before(virtuals[0], with_first, common, walk)
+            self._stored_before(merged[0][0], with_first, common, walk)
 
     def _race(self, one: VirtualBlock, other: VirtualBlock, moment: Moment, others: dict[int, Mask]) -> None:
+        """Check that two virtual blocks access no byte at a time, but for each in its turn. Note what they write."""
         a, b = one.segments[moment.first], other.segments[moment.second]
-        (reads, writes), (reads2, writes2) = (
-            (segment.last_reads, segment.last_writes) if ended else (segment.reads, segment.writes)
+        (whole, free), (whole2, free2) = (
+            (segment.last, segment.last_free) if ended else (segment.all, segment.free)
             for segment, ended in zip((a, b), moment.ended, strict=True)
         )
-        both = (writes & (reads2 | writes2)) | (reads & writes2)
+        both = whole.conflict(free2) | free.conflict(whole2)
         if both.any():
             at = f"byte {int(np.flatnonzero(both)[0]):#x}, virtual blocks {one.number} and {other.number}"
             kind, message = "race", "virtual blocks may access one byte at a time behind this"
             if any(moment.ended):
                 kind, message = "ended", "no barrier orders accesses behind this, by threads that end, and another's"
             self._fail(kind, message, max((b if moment.ended[1] else a).first.node, 0), at)
-        for virtual, segment, theirs in ((one, a, writes2), (other, b, writes)):
+        for virtual, segment, theirs in ((one, a, free2.writes), (other, b, free.writes)):
             node = segment.first.node
             if node >= 0 and theirs.any() and not any(moment.ended):
                 others[node] = others.get(node, False) | virtual.map.back(theirs)
+
+    def _handed(self, one: VirtualBlock, other: VirtualBlock, others: dict[int, Mask]) -> None:
+        """Note what virtual blocks may have written in their turns before another one takes the turn."""
+        for virtual, another in ((one, other), (other, one)):
+            theirs = virtual.map.back(another.in_turn.writes)
+            for place in virtual.named if theirs.any() else ():
+                if place.role == Role.TAKE:
+                    others[place.node] = others.get(place.node, False) | theirs
 
     def _contents(self, others: dict[int, Mask], common: Mask, assumed: Assumed) -> Walk:
         """Return a walk of the outline that knows what others write."""
@@ -191,7 +237,7 @@ class MergedCourse:
             if moment.ended[1]:
                 continue
             segment = other.segments[moment.second]
-            needed = segment.reads & other.map.moved(common)
+            needed = segment.all.reads & other.map.moved(common)
             ready = walk.fresh.get(moment.first.node)
             missing = needed if ready is None else needed & ~first.map.moved(ready)
             if missing.any():

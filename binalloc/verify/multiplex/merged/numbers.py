@@ -121,10 +121,16 @@ def number(values: Numbers, block: int = 0, extent: int = 0) -> Number:
 
 class Machine:
     """The machine executes inserted words in the threads of virtual block `virtual`. goes_on: whether its number is
-    within the original's grid."""
+    within the original's grid. present: how many virtual blocks of its merged block are; None where that is left open.
+    """
 
-    def __init__(self, merge: Merge, limits: SetLimits, virtual: int, goes_on: bool = True) -> None:
-        self.merge, self.limits, self.goes_on, self.virtual = merge, limits, goes_on, virtual
+    def __init__(
+        self, merge: Merge, limits: SetLimits, virtual: int, goes_on: bool = True, present: int | None = None
+    ) -> None:
+        self.merge, self.limits, self.virtual, self.present = merge, limits, virtual, present
+        #: virtual blocks of lower numbers are within the grid, those of so high ones are not, nor are others behind
+        self.least = virtual + goes_on if present is None else present
+        self.most = None if goes_on and present in (None, merge.count) else self.least
         self.setting = Setting(merge.block, limits)
         threads, z = merge.threads, merge.block[2]
         special, warps = self.setting.special, threads // LANES
@@ -229,19 +235,30 @@ class Machine:
         if f.act != Act.COMPARE or f.signed:
             return None
         one, other = (self._sum(s, word, values) for s in f.words)
-        mine = number(np.full(self.merge.threads, self.virtual, np.int64), block=self.merge.count)
         limit = number(np.zeros(self.merge.threads, np.int64), extent=1)
-        if (one, other, f.order) in ((mine, limit, Order.LESS), (limit, mine, Order.GREATER)):
-            holds = self.goes_on
-        elif (one, other, f.order) in ((mine, limit, Order.GREATER_EQUAL), (limit, mine, Order.LESS_EQUAL)):
-            holds = not self.goes_on
+        if other == limit and f.order in (Order.LESS, Order.GREATER_EQUAL):
+            within = self._within(one)
+        elif one == limit and f.order in (Order.GREATER, Order.LESS_EQUAL):
+            within = self._within(other)
         else:
             return None
+        if within is None:
+            return None
+        holds = within == (f.order in (Order.LESS, Order.GREATER))
         assert callable(read)
         truth = f.truths[0]
         value: Spread = self.setting.always if truth.use is None else read(word.uses[truth.use])
         compared = self.setting.always if holds else opposite(self.setting.always)
         return logic([compared, opposite(value) if truth.negated else value], f.table, same=False)
+
+    def _within(self, of: Number | None) -> bool | None:
+        """Return whether a virtual block's number is within the original's grid, None where that is not known."""
+        if of is None or (of.block, of.extent) != (self.merge.count, 0) or not of.uniform:
+            return None
+        virtual = int(of.array[0])
+        if virtual < self.least:
+            return True
+        return False if self.most is not None and virtual >= self.most else None
 
 
 def _chosen(truth: Mask, yes: Value | None, no: Value | None) -> Value | None:

@@ -21,6 +21,7 @@ from binalloc.verify.multiplex.addressing.expressions import Place, under
 from binalloc.verify.multiplex.kernels.pairing import INSERTED, Pairs
 from binalloc.verify.multiplex.living import Called, living
 from binalloc.verify.multiplex.merged.numbers import Known, Machine, Value, expression, forget
+from binalloc.verify.multiplex.merged.roles import role_of
 from binalloc.verify.multiplex.words import Word
 from binalloc.verify.reading.code import FunctionCode
 
@@ -49,6 +50,7 @@ class Course:
     """The course of one virtual block is a graph of pairs. out: by pair, the ways that leave it, with their ends."""
 
     virtual: int
+    present: int | None = None  #: virtual blocks of its merged block that the grid has; None where that is left open
     out: dict[Key | None, list[tuple[Way, Key]]] = field(default_factory=dict)
     idle: set[Key] = field(default_factory=set)  #: stores that its threads leave out
     addresses: dict[Key, object] = field(default_factory=dict)  #: of accesses to shared memory, but for their offsets
@@ -75,7 +77,7 @@ class MergedPairing(Pairs):
 
     def follow(self, machine: Machine) -> None:
         """Follow one virtual block from the kernel's first word."""
-        course = Course(machine.virtual)
+        course = Course(machine.virtual, machine.present)
         self.courses.append(course)
         self._steps = 0
         work: list[Key] = []
@@ -97,6 +99,11 @@ class MergedPairing(Pairs):
                     work.append(self._come(machine, course, key, (n, jump), (to, at), dict(values), dict(dirty)))
             except Lost:
                 continue
+
+    def has_named(self) -> bool:
+        """Return whether there are inserted barriers of virtual blocks."""
+        inserted = (word.barrier for word, label in zip(self.words, self.label, strict=True) if label == INSERTED)
+        return any(barrier is not None and not barrier.plain for barrier in inserted)
 
     def finish(self) -> None:
         """Check reconvergence points, when all virtual blocks have been followed."""
@@ -188,8 +195,8 @@ class MergedPairing(Pairs):
             if view.control == Flow.EXIT:
                 self.fail("inserted", "a virtual block of the grid ends at an inserted word", n, m)
                 raise Lost
-            if word.barrier is None or not word.barrier.plain:
-                self.fail("inserted", "an inserted barrier is not one of the whole block", n, m)
+            if word.barrier is None or role_of(word.barrier, machine.merge.threads) is None:
+                self.fail("inserted", "an inserted barrier is not one of the whole block or of virtual blocks", n, m)
                 raise Lost
             barriers.append(at)
             return n + 1

@@ -7,15 +7,19 @@ branches from which different barriers may come next: a segment says at which of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.verify.multiplex.merged.outline import Outline
-from binalloc.verify.multiplex.merged.pairing import Course, Key
+from binalloc.verify.multiplex.merged.pairing import Course, Key, MergedPairing
+from binalloc.verify.multiplex.merged.places import Place, linked
 from binalloc.verify.multiplex.merged.placing import AddressMap
+from binalloc.verify.multiplex.merged.roles import Role, role_of
+from binalloc.verify.multiplex.merged.turn import follow
 from binalloc.verify.multiplex.spread import Mask
 from binalloc.verify.multiplex.words import Word
 
@@ -28,27 +32,27 @@ Turnings = tuple[Turning, ...] | None
 
 
 @dataclass(eq=False)
-class Place:
-    """A place is a pair of the course, a barrier between two of them, or a barrier that is missing there."""
+class Touched:
+    """What is touched is bytes of the merged block that threads may read and write."""
 
-    node: int  #: of the outline
-    barrier: bool = False
-    missing: bool = False
-    idle: bool = False
-    out: list[Place] = field(default_factory=list)
-    before: list[Place] = field(default_factory=list)
+    reads: Mask
+    writes: Mask
+
+    def conflict(self, other: Touched) -> Mask:
+        """Return the bytes that both touch, and one of them may write."""
+        return self.writes & (other.reads | other.writes) | self.reads & other.writes
 
 
 @dataclass(eq=False)
 class Segment:
-    """A segment begins with a barrier, or at the kernel's entry. after: ends, with the turnings on the way there. An
-    end is the place of a barrier, or None where threads may have ended."""
+    """A segment begins with a barrier of the whole merged block, or at the kernel's entry. after: ends, with the
+    turnings on the way there. An end is the place of a barrier, or None where threads may have ended."""
 
     first: Place
-    reads: Mask
-    writes: Mask
-    last_reads: Mask  #: by threads that may end in it: a barrier orders no accesses of warps that have ended
-    last_writes: Mask
+    all: Touched
+    free: Touched  #: of them, those that the virtual block may access while it does not have the turn
+    last: Touched  #: by threads that may end in it: a barrier orders no accesses of warps that have ended
+    last_free: Touched
     after: set[tuple[Turnings, Place | None]] = field(default_factory=set)
 
 
@@ -59,6 +63,7 @@ class Seen:
     feasible: dict[int, set[int]]  #: by node, the nodes that may come next
     accessed: dict[int, Mask]  #: by node, the bytes of the original that a shared access may touch
     turnings: set[int]  #: nodes
+    leaving: set[int]  #: nodes of other branches, behind which threads may end without coming to a barrier
     ends: set[int]  #: nodes at which all threads of a block end, or none: they are turnings, too
 
 
@@ -66,20 +71,42 @@ class VirtualBlock:
     """A virtual block has segments, by the places at which they begin. Their bytes are those of the merged block."""
 
     def __init__(
-        self, course: Course, outline: Outline, words: list[Word | None], seen: Seen, addresses: AddressMap
-    ) -> None:
+        self, course: Course, pairing: MergedPairing, outline: Outline, words: list[Word | None], seen: Seen,
+        addresses: AddressMap, threads: int,
+    ) -> None:  # fmt: skip
+        """threads: of a virtual block."""
         self.number, self.words, self.seen, self.map = course.virtual, words, seen, addresses
-        self.entry = Place(-1, barrier=True)
+        self.pairing, self.threads = pairing, threads
+        self.entry = Place(-1, role=Role.WHOLE)
         self.places: dict[Key, Place] = {}
+        self.named: list[Place] = []  #: places of counted barriers
         self._build(course, outline)
-        self.segments: dict[Place, Segment] = {}
+        owes = course.present == course.virtual + 1 and any(place.role != Role.OWN for place in self.named)
+        self.turn = follow(self.entry, owes, self._ends)
+        self.segments = self._segments((Role.WHOLE,), seen.turnings)
+
+    @cached_property
+    def events(self) -> dict[Place, Segment]:
+        """Return segments that end, too, where the virtual block waits for its turn. Their turnings are, besides,
+        branches behind which it may end."""
+        return self._segments((Role.WHOLE, Role.TAKE), self.seen.turnings | self.seen.leaving)
+
+    @cached_property
+    def in_turn(self) -> Touched:
+        """Return the bytes that it may touch in its turn."""
+        return self._touched(self.turn.held)
+
+    def _segments(self, ends: tuple[Role, ...], branches: set[int]) -> dict[Place, Segment]:
+        """Return the segments, by the places at which they begin. ends: roles of barriers that end one. branches: nodes
+        that are turnings."""
+        found: dict[Place, Segment] = {}
         work = [self.entry]
         while work:
             place = work.pop()
-            if place not in self.segments:
-                segment = self._segment(place)
-                self.segments[place] = segment
-                work += [end for _, end in segment.after if end is not None]
+            if place not in found:
+                found[place] = self._segment(place, ends, branches)
+                work += [end for _, end in found[place].after if end is not None]
+        return found
 
     def _build(self, course: Course, outline: Outline) -> None:
         work: list[tuple[Key | None, Place]] = [(None, self.entry)]
@@ -89,21 +116,32 @@ class VirtualBlock:
                 first = outline.steps[way][0]
                 if key is not None and first not in self.seen.feasible.get(key[0], ()):
                     continue
-                at = place
-                for node in outline.barriers_of(way):
-                    at = _linked(at, Place(node, barrier=True))
-                if way.skipped and not way.barriers:
-                    at = _linked(at, Place(first, missing=True))
+                at, ordered = place, False
+                for position, node in zip(way.barriers, outline.barriers_of(way), strict=True):
+                    at = linked(at, self._barrier(node, way.passed[position]))
+                    ordered |= at.orders
+                if way.skipped and not ordered:
+                    at = linked(at, Place(first, missing=True))
                 if to not in self.places:
                     word = self.words[to[0]]
                     stops = word is not None and word.barrier is not None
-                    self.places[to] = Place(to[0], barrier=stops, idle=to in course.idle)
+                    role = Role.WHOLE if stops else None
+                    self.places[to] = Place(to[0], role=role, idle=to in course.idle)
                     work.append((to, self.places[to]))
-                _linked(at, self.places[to])
+                linked(at, self.places[to])
 
-    def _segment(self, first: Place) -> Segment:
-        none: Mask = np.zeros(self.map.room, np.bool_)
-        segment = Segment(first, none, none, none, none)
+    def _barrier(self, node: int, word: int) -> Place:
+        """Return the place of an inserted barrier."""
+        barrier = self.pairing.words[word].barrier
+        assert barrier is not None
+        role = role_of(barrier, self.threads)
+        place = Place(node, role, barrier.number, word)
+        if role != Role.WHOLE:
+            self.named.append(place)
+        return place
+
+    def _segment(self, first: Place, cuts: tuple[Role, ...], branches: set[int]) -> Segment:
+        segment = Segment(first, self._touched([]), self._touched([]), self._touched([]), self._touched([]))
         work: list[tuple[Place, Turnings]] = [(to, ()) for to in first.out]
         done: set[tuple[Place, Turnings]] = set()
         while work:
@@ -111,38 +149,48 @@ class VirtualBlock:
             if (place, turnings) in done:
                 continue
             done.add((place, turnings))
-            if place.barrier:
+            if place.role in cuts:
                 segment.after.add((turnings, place))
                 continue
-            read, written = self.accesses(place)
-            segment.reads, segment.writes = segment.reads | read, segment.writes | written
             if self._ends(place):
                 whole = not place.out or place.node in self.seen.ends
-                segment.after.add((self._turned(turnings, place, END) if whole else None, None))
+                if whole:
+                    segment.after.add((self._turned(turnings, place, END, branches), None))
+                elif Role.TAKE not in cuts:  # with turns, what other threads come to matters
+                    segment.after.add((None, None))
             for to in place.out:
-                work.append((to, self._turned(turnings, place, to.node)))
-        places = {place for place, _ in done}
-        ending = _reached([p for p in places if self._ends(p)], lambda p: p.before)
-        for place in places.intersection(ending):
-            read, written = self.accesses(place)
-            segment.last_reads, segment.last_writes = segment.last_reads | read, segment.last_writes | written
+                work.append((to, self._turned(turnings, place, to.node, branches)))
+        places = {place for place, _ in done if place.role not in cuts}
+        ending = places.intersection(_before([p for p in places if self._ends(p)], cuts))
+        free = {place for place in places if place not in self.turn.held}
+        segment.all, segment.free = self._touched(places), self._touched(free)
+        segment.last, segment.last_free = self._touched(ending), self._touched(free & ending)
         return segment
 
+    def _touched(self, places: Iterable[Place]) -> Touched:
+        """Return the bytes that are touched at some places."""
+        found = Touched(np.zeros(self.map.room, np.bool_), np.zeros(self.map.room, np.bool_))
+        for place in places:
+            read, written = self.accesses(place)
+            found.reads |= read
+            found.writes |= written
+        return found
+
     def _ends(self, place: Place) -> bool:
-        word = None if place.missing or place.barrier else self.words[place.node]
+        word = None if place.missing or place.role else self.words[place.node]
         return word is not None and word.view.control == Flow.EXIT
 
-    def _turned(self, turnings: Turnings, place: Place, to: int) -> Turnings:
+    def _turned(self, turnings: Turnings, place: Place, to: int, branches: set[int]) -> Turnings:
         """Return the turnings with one more, if there is one at a place. to: the node that comes next, or `END`."""
-        turning = place.node in self.seen.turnings or place.node in self.seen.ends
-        if place.missing or not turning or turnings is None:
+        turning = place.node in branches or place.node in self.seen.ends
+        if place.missing or place.role or not turning or turnings is None:
             return turnings
         return (*turnings, (place.node, to)) if len(turnings) < MOST_TURNINGS else None
 
     def accesses(self, place: Place) -> tuple[Mask, Mask]:
         """Return the bytes of the merged block that threads may read and write at a place."""
         none: Mask = np.zeros(self.map.room, np.bool_)
-        word = None if place.missing or place.barrier else self.words[place.node]
+        word = None if place.missing or place.role else self.words[place.node]
         touched = self.seen.accessed.get(place.node)
         if word is None or word.view.memory is None or touched is None:
             return none, none
@@ -177,7 +225,7 @@ class VirtualBlock:
         for place in places:
             read, written = self.accesses(place)
             reads, writes = reads | read, writes | written
-            word = None if place.missing or place.barrier else self.words[place.node]
+            word = None if place.missing or place.role else self.words[place.node]
             memory = None if word is None else word.view.memory
             if word is not None and word.view.control in CALLS:
                 loads = stores = True
@@ -187,11 +235,16 @@ class VirtualBlock:
         return reads, writes, loads, stores
 
 
-def _linked(place: Place, to: Place) -> Place:
-    if to not in place.out:
-        place.out.append(to)
-        to.before.append(place)
-    return to
+def _before(last: list[Place], cuts: tuple[Role, ...]) -> set[Place]:
+    """Return the places from which others are reached without passing a barrier of certain roles."""
+    found: set[Place] = set()
+    work = list(last)
+    while work:
+        place = work.pop()
+        if place not in found and place.role not in cuts:
+            found.add(place)
+            work += place.before
+    return found
 
 
 def _reached(first: list[Place], next_of: Callable[[Place], list[Place]]) -> list[Place]:
@@ -202,5 +255,5 @@ def _reached(first: list[Place], next_of: Callable[[Place], list[Place]]) -> lis
         place = work.pop()
         if place not in found:
             found[place] = None
-            work += next_of(place) if not place.barrier else []
+            work += next_of(place) if not place.orders else []
     return list(found)
