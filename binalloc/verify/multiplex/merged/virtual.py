@@ -80,6 +80,7 @@ class VirtualBlock:
         self.entry = Place(-1, role=Role.WHOLE)
         self.places: dict[Key, Place] = {}
         self.named: list[Place] = []  #: places of counted barriers
+        self._missing: list[Place] = []
         self._build(course, outline)
         owes = course.present == course.virtual + 1 and any(place.role != Role.OWN for place in self.named)
         self.turn = follow(self.entry, owes, self._ends)
@@ -122,6 +123,7 @@ class VirtualBlock:
                     ordered |= at.orders
                 if way.skipped and not ordered:
                     at = linked(at, Place(first, missing=True))
+                    self._missing.append(at)
                 if to not in self.places:
                     word = self.words[to[0]]
                     stops = word is not None and word.barrier is not None
@@ -202,14 +204,12 @@ class VirtualBlock:
 
     def missed(self) -> list[Place]:
         """Return the places of missing barriers that order accesses."""
-        places = {at for first in self.segments for at in _reached(first.out, lambda p: p.out)}
         found = []
-        for place in places:
-            if place.missing:
-                one = _reached(place.before, lambda p: p.before)
-                other = _reached(place.out, lambda p: p.out)
-                if self._conflict(one, other):
-                    found.append(place)
+        for place in self._missing:
+            one = _reached(place.before, lambda p: p.before)
+            other = _reached(place.out, lambda p: p.out)
+            if self._conflict(one, other):
+                found.append(place)
         return found
 
     def _conflict(self, one: list[Place], other: list[Place]) -> bool:

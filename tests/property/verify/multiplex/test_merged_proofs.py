@@ -13,13 +13,13 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.transform.multiplex.late_exits import with_late_exits
-from binalloc.transform.multiplex.merged import PIPED, TURNS, Merged, merge_blocks
+from binalloc.transform.multiplex.merged import HANDED, PIPED, TURNS, Merged, merge_blocks
 from binalloc.verify.multiplex.merged.check import check_merged
 from tests.property.transform.multiplex.test_cuts import cut
 from tests.property.verify.multiplex.test_public_proofs import PREFIX, left, same
 from tests.support.generator.transform.exchanges import exchanging
 from tests.support.pairs.multiplex.lines import kinds
-from tests.support.pairs.multiplex.merged_mutants import KINDS
+from tests.support.pairs.multiplex.merged_mutants import HANDED_KINDS, KINDS
 from tests.support.pairs.multiplex.public_mutants import in_both, items, put, raw_address
 from tests.support.programs.builder import program
 
@@ -27,6 +27,7 @@ SEEDS = 60
 MUTATED = (5, 8, 9, 13, 33, 68)
 LINKED = {"other_link", "shorter_region"}
 """Kinds of changes to a branch back to another turn: a pipe has none."""
+HANDED_MUTATED = (1, 5, 12, 35, 68, 83)
 COPIED = (5, 7, 21)
 SOME = 2  # mutants of a kind, of one kernel
 
@@ -58,7 +59,7 @@ def proven(original: Module, made: Module, given: tuple[Module, Launch, Merged])
 def test_random_merged_kernels_are_proven() -> None:
     tried = 0
     for seed in range(2 * SEEDS):
-        for count, order in ((2, TURNS), (3, TURNS), (2, PIPED)):
+        for count, order in ((2, TURNS), (3, TURNS), (2, PIPED), (2, HANDED), (3, HANDED)):
             given = kernel(seed, count, order)
             if given is not None:
                 tried += 1
@@ -84,12 +85,12 @@ def late_kinds(given: tuple[Module, Launch, Merged]) -> set[str]:
     return kinds(check_merged(given[0], given[2].module, "k", merge.block, merge.count, merge.axis))
 
 
-@pytest.mark.parametrize(("order", "copies"), [(TURNS, False), (PIPED, False), (TURNS, True)])
+@pytest.mark.parametrize(("order", "copies"), [(TURNS, False), (PIPED, False), (HANDED, False), (TURNS, True)])
 def test_mutants_of_merged_kernels_are_rejected_or_run_alike(order: str, copies: bool) -> None:
     rejected: Counter[str] = Counter()
-    changes = KINDS | ({"raw_address": raw_address} if copies else {})
-    for seed in COPIED if copies else MUTATED:
-        given = kernel(seed, 2 + (order == TURNS and seed % 2), order, copies)
+    changes = (HANDED_KINDS if order == HANDED else KINDS) | ({"raw_address": raw_address} if copies else {})
+    for seed in COPIED if copies else HANDED_MUTATED if order == HANDED else MUTATED:
+        given = kernel(seed, 2 + (order != PIPED and seed % 2), order, copies)
         assert given is not None
         module, launch, made = given
         words, rng = items(made.module.function("k")), random.Random(seed)

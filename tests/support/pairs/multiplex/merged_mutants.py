@@ -51,6 +51,17 @@ def named_barrier(words: Items, original: Function) -> Iterator[Items]:
     return (changed(words, n, words[n].instr.replace(barid=1)) for n in _barriers(words))
 
 
+def other_barrier(words: Items, original: Function) -> Iterator[Items]:
+    """A counted barrier of another number, that waits or does not, or for all of the block."""
+    for n in _barriers(words):
+        instr = words[n].instr
+        if instr.f["barid"]:
+            for by in (1, -1, 2):
+                yield changed(words, n, instr.replace(barid=(instr.f["barid"] + by) % 16))
+            yield changed(words, n, instr.replace(bar=1 - instr.f["bar"]))
+            yield changed(words, n, make("BAR", barid=0, rb=255, guard=(instr.guard, instr.guard_neg)))
+
+
 def other_guard(words: Items, original: Function) -> Iterator[Items]:
     """The opposite guard, none, or another one, of an inserted word or a store that one does for all."""
     for n, item in enumerate(words):
@@ -181,3 +192,7 @@ KINDS: dict[str, Callable[[Items, Function], Iterator[Items]]] = {
     )
 }  # fmt: skip
 """The kinds of changes: each yields changed words."""
+HANDED_KINDS = {kind: change for kind, change in KINDS.items() if kind not in ("other_link", "shorter_region")} | {
+    "other_barrier": other_barrier
+}
+"""The kinds of changes of blocks that hand on their turn: they have no branch to another turn."""
