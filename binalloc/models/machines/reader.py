@@ -89,7 +89,7 @@ def load_machine(name_or_path: str | Path) -> Machine:
     text = str(name_or_path)
     installed = installed_machines()  # always called: it reports a package that uses one of our names
     if text in built_in_machines():
-        return read_machine(machine_file(text))
+        return _built_in(machine_file(text))
     if text in installed:
         return _installed(installed[text])
     path = Path(text)
@@ -116,6 +116,12 @@ def machine_of_target(target: str) -> Machine:
     none."""
     named = by_target(target)
     return load_machine(DEFAULT_MACHINE if named is None else named.machine)
+
+
+@functools.cache
+def _built_in(path: Path) -> Machine:
+    """Return the machine in a file of the package, which is read once in this process."""
+    return read_machine(path)
 
 
 @functools.cache

@@ -61,6 +61,16 @@ def test_the_shipped_machines_by_name() -> None:
         assert load_machine(name).name == name
 
 
+def test_a_shipped_machine_is_read_once_and_another_file_whenever_it_is_asked_for(tmp_path: Path) -> None:
+    assert load_machine("gtx680") is load_machine("gtx680")
+    path = tmp_path / "mine.toml"
+    text = (SHIPPED / "gtx680.toml").read_text()
+    path.write_text(text)
+    assert load_machine(path) == load_machine("gtx680")
+    path.write_text(text.replace('"gtx680"', '"another"'))
+    assert load_machine(path).name == "another"
+
+
 def test_machines_name_exactly_the_unit_classes_of_the_instruction_set() -> None:
     assert {opcode.unit for opcode in BY_NAME.values()} == set(UNIT_CLASSES)
 
