@@ -93,8 +93,8 @@ class _InRegisters:
         """Allocate a function, the kernel in its order."""
         given = attempt.virtual(name)
         if name == attempt.program.graph.kernel:
-            gone = unread(attempt.program.kernel)
-            given = given.once("in order", lambda: _rearranged(given, gone, arrange=self.arrange))
+            kernel = attempt.program.kernel
+            given = given.once("in order", lambda: _rearranged(given, unread(kernel), arrange=self.arrange))
         return allocate_registers(given, attempt.available, attempt.contracts, may_spill=False)
 
 
