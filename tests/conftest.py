@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
@@ -55,16 +56,27 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     groups: dict[str, list[str]] = {}
     for item in items:
         group, case, _ = item.nodeid.partition("[")
-        marked = item.get_closest_marker("rotates") is not None
-        if case and (marked or item.nodeid.startswith(RANDOM)) and item.get_closest_marker("sampled") is None:
+        mark = item.get_closest_marker("rotates")
+        if case and (mark or item.nodeid.startswith(RANDOM)) and item.get_closest_marker("sampled") is None:
             groups.setdefault(group, []).append(item.nodeid)
-        elif marked and not case:
-            groups.setdefault(item.nodeid.split("::")[0], []).append(item.nodeid)  # single tests take turns
+        elif mark and not case:  # single tests take turns
+            groups.setdefault(mark.args[0] if mark.args else item.nodeid.split("::")[0], []).append(item.nodeid)
     chosen = frozenset[str]().union(*map(rotation.chosen, groups.values()))
     left = frozenset[str]().union(*groups.values()) - chosen
     if left:
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
         items[:] = [item for item in items if item.nodeid not in left]
+
+
+@pytest.fixture(scope="module")
+def shared_versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """While a module that asks for it runs, `multiplex` finds each version once in a run."""
+    from tests.support.kits.suite.once import shared_folder
+    from tests.support.kits.suite.versions import share_versions
+
+    with pytest.MonkeyPatch.context() as patch:
+        share_versions(shared_folder(tmp_path_factory), patch)
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

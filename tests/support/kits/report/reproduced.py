@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.kits.cli import SAMPLES, call
+from tests.support.kits.suite.once import once, shared_folder
+from tests.support.kits.suite.versions import share_versions
 
 COMMAND = ("reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1")
 MULTIPLEX = ("reproduce", "multiplex", "FFT", "--machine", "gtx285", "--size", "test", "--jobs", "1")
@@ -18,27 +17,16 @@ MULTIPLEX = ("reproduce", "multiplex", "FFT", "--machine", "gtx285", "--size", "
 
 def reproduced(folders: pytest.TempPathFactory) -> tuple[dict[str, Any], bytes]:
     """Return what `reproduce` has of a benchmark of Fig. 1, as JSON, and its page."""
-    found: tuple[dict[str, Any], bytes] = _once(folders, "reproduced", _run)
+    folder = shared_folder(folders)
+    found: tuple[dict[str, Any], bytes] = once(folder, "reproduced", lambda: _run(folder / "reproduced"))
     return found
 
 
 def reproduced_multiplex(folders: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     """Return what `reproduce multiplex` has of FFT on one machine, as JSON, and its text."""
-    found: tuple[dict[str, Any], str] = _once(folders, "multiplexed", _run_multiplex)
+    folder = shared_folder(folders)
+    found: tuple[dict[str, Any], str] = once(folder, "multiplexed", lambda: _run_multiplex(folder / "multiplexed"))
     return found
-
-
-def _once(folders: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Any:
-    """Return what `make` makes in a folder. A second worker waits until the first has it."""
-    folder = folders.getbasetemp()
-    if folder.name.startswith("popen-"):  # of one worker of several
-        folder = folder.parent
-    kept = folder / f"{name}.pickle"
-    with open(folder / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not kept.exists():
-            kept.write_bytes(pickle.dumps(make(folder / name)))
-    return pickle.loads(kept.read_bytes())
 
 
 def _run(folder: Path) -> tuple[dict[str, Any], bytes]:
@@ -51,6 +39,8 @@ def _run(folder: Path) -> tuple[dict[str, Any], bytes]:
 
 def _run_multiplex(folder: Path) -> tuple[dict[str, Any], str]:
     line = (*MULTIPLEX, "--cache", str(folder), "--samples", str(SAMPLES))
-    found, again = call(*line, "--json"), call(*line)
+    with pytest.MonkeyPatch.context() as patch:
+        share_versions(folder.parent, patch)
+        found, again = call(*line, "--json"), call(*line)
     assert (found.code, again.code) == (0, 0), found.err
     return found.json, again.out

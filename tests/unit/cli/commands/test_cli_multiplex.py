@@ -10,6 +10,8 @@ import pytest
 from tests.support.kits.cli import call, loom, refused
 from tests.support.paths import sample_file
 
+pytestmark = pytest.mark.usefixtures("shared_versions")
+
 
 def arguments(name: str, machine: str = "gtx285") -> list[str]:
     launch = str(sample_file(f"{name}.toml"))
@@ -30,6 +32,7 @@ def test_fourier_transform_gains_where_shared_memory_limits_blocks() -> None:
     assert 1 < schemes[0]["speedup"] < schemes[1]["speedup"] < schemes[2]["speedup"]
 
 
+@pytest.mark.rotates("long commands")
 def test_shorter_regions_alone_are_reported_apart() -> None:
     found = call(*arguments("convolution"), "--scheme", "vtb", "--merge", "4", "--regions", "shorter", "--json").json
     (scheme,), alone = found["schemes"], found["shorter"]

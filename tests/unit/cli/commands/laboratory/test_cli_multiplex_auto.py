@@ -10,6 +10,8 @@ import pytest
 from tests.support.kits.cli import call, refused
 from tests.support.paths import sample_file
 
+pytestmark = pytest.mark.usefixtures("shared_versions")
+
 
 def arguments(name: str) -> list[str]:
     launch = str(sample_file(f"{name}.toml"))
@@ -25,6 +27,7 @@ def best(found: dict[str, Any]) -> float:
     return max(1.0, *(v["speedup"] for v in ran))
 
 
+@pytest.mark.rotates("long commands")
 def test_the_best_of_all_is_chosen_and_written(tmp_path: Path) -> None:
     made = str(tmp_path / "fft.loom")
     found = call(*arguments("fourierTransform"), "--merge", "2", "-o", made, "--json").json

@@ -15,7 +15,7 @@ from tests.support.kits.report.reproduced import reproduced
 LINE = ("reproduce", "unified", "hotspot", "--machine", "c2075", "--size", "test", "--jobs", "1")
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates("long commands")
 def test_a_benchmark_on_one_machine(tmp_path: Path) -> None:
     kept = ("--cache", str(tmp_path / "kept"), "--samples", str(SAMPLES))
     found = call(*LINE, *kept, "--json").json
