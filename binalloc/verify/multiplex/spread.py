@@ -25,7 +25,10 @@ BYTE = (1 << BITS // WORD) - 1  # mask of a byte
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """A spread has bounds, both included, for the unsigned word of each thread. A predicate is 0 or 1."""
+    """A spread has bounds, both included, for the unsigned word of each thread. A predicate is 0 or 1.
+
+    Known numbers have one array for both bounds, so that it is computed once.
+    """
 
     low: Numbers
     high: Numbers
@@ -35,6 +38,10 @@ class Spread:
     def exact(self) -> Mask:
         found: Mask = self.low == self.high
         return found
+
+    @property
+    def all_exact(self) -> bool:
+        return self.low is self.high or bool((self.low == self.high).all())
 
     def uniform(self, here: Mask) -> bool:
         """Return whether the threads `here` have one value."""
@@ -62,6 +69,8 @@ def anything(threads: int, same: bool, last: int = LAST) -> Spread:
 def bounded(low: Numbers, high: Numbers, same: bool) -> Spread:
     """Return the words of integers between two bounds: what wraps around may be anything."""
     first = low & LAST
+    if low is high:
+        return Spread(first, first, same)
     last = first + (high - low)
     wide = (last > LAST) | (high < low)
     return Spread(np.where(wide, 0, first), np.where(wide, LAST, last), same)
@@ -70,6 +79,9 @@ def bounded(low: Numbers, high: Numbers, same: bool) -> Spread:
 def signed(spread: Spread) -> tuple[Numbers, Numbers]:
     """Return bounds of the words read as signed numbers."""
     low, high = spread.low, spread.high
+    if low is high:
+        numbers = np.where(low >= HALF, low - RANGE, low)
+        return numbers, numbers
     negative, positive = low >= HALF, high < HALF
     return (
         np.where(negative, low - RANGE, np.where(positive, low, -HALF)),
@@ -80,8 +92,7 @@ def signed(spread: Spread) -> tuple[Numbers, Numbers]:
 def total(constant: int, terms: list[tuple[Spread, int]], threads: int, same: bool) -> Spread:
     """Return a constant plus terms with their factors."""
     constant = (constant + HALF) % RANGE - HALF
-    low = np.full(threads, constant, np.int64)
-    high = low.copy()
+    low = high = np.full(threads, constant, np.int64)
     reach = float(RANGE)
     for spread, factor in terms:
         factor = (factor + HALF) % RANGE - HALF
@@ -89,6 +100,9 @@ def total(constant: int, terms: list[tuple[Spread, int]], threads: int, same: bo
         reach += float(LAST) * abs(factor)
         if reach > 2.0**62:
             return _exact_total(constant, terms, threads, same)
+        if low is high and a is b:
+            low = high = low + a * factor
+            continue
         low = low + (a if factor >= 0 else b) * factor
         high = high + (b if factor >= 0 else a) * factor
     return bounded(low, high, same)
@@ -198,15 +212,16 @@ def compare(a: Spread, b: Spread, order: Order, by_sign: bool, same: bool) -> Sp
 
 def logic(inputs: list[Spread], lut: int, same: bool) -> Spread:
     """Return a function of predicates: bit 4 a + 2 b + c, or for two inputs bit 2 a + b, of `lut`."""
-    one = zero = np.zeros(len(inputs[0].low), np.bool_)
-    for k in range(1 << len(inputs)):
-        may = np.ones(len(one), np.bool_)
-        for n, x in enumerate(inputs):
-            may &= (x.high == 1) if k >> (len(inputs) - 1 - n) & 1 else (x.low == 0)
+    cases: list[Mask] = [np.ones(len(inputs[0].low), np.bool_)]
+    for x in inputs:
+        zero, one = x.low == 0, x.high == 1
+        cases = [case & may for case in cases for may in (zero, one)]
+    zero = one = np.zeros(len(inputs[0].low), np.bool_)
+    for k, case in enumerate(cases):
         if lut >> k & 1:
-            one = one | may
+            one = one | case
         else:
-            zero = zero | may
+            zero = zero | case
     return Spread((~zero).astype(np.int64), one.astype(np.int64), same)
 
 

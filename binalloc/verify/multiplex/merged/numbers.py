@@ -196,15 +196,15 @@ class Machine:
 
         for k, (place, spread) in enumerate(zip(word.defs, word.results(self.setting, read), strict=True)):
             if place < PRED_BASE:
-                value = number(spread.low) if spread.exact.all() else None
+                value = number(spread.low) if spread.all_exact else None
                 if value is None and k in word.sums:
                     value = self._sum(word.sums[k], word, values)
                 if value is not None:
                     yield place, value
                 continue
-            if not spread.exact.all() and k in word.formulas:
+            if not spread.all_exact and k in word.formulas:
                 spread = self._compared(word.formulas[k], word, values, read) or spread
-            if spread.exact.all():
+            if spread.all_exact:
                 yield place, Decided((spread.low == 1).tobytes())
 
     def _sum(self, s: Sum, word: Word, values: Known) -> Number | None:
