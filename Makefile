@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check bench wheel docs screenshot tables samples ptx fatbins clean
+.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check style types contracts unused bench wheel docs screenshot tables samples ptx fatbins clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,10 +50,19 @@ fuzz-inputs: $(STAMP)
 	$(BIN)/python -m tests.fuzz.inputs --bounds-checked --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) \
 		--jobs $(FUZZ_JOBS)
 
-check: $(STAMP)
+# Two at a time: make -j 2 check
+check: style types contracts unused
+
+style: $(STAMP)
 	$(BIN)/ruff check binalloc tests samples docs
+
+types: $(STAMP)
 	$(BIN)/mypy
+
+contracts: $(STAMP)
 	$(BIN)/lint-imports
+
+unused: $(STAMP)
 	$(BIN)/vulture binalloc
 	$(BIN)/vulture binalloc tests samples
 
