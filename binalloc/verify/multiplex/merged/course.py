@@ -60,7 +60,7 @@ class MergedCourse:
         if any(error.kind == "address" for error in self.pairing.findings):
             return
         self._variables(maps[0])
-        seen = self._seen(walk, meetings, placing.accessed)
+        seen = self._seen(walk, meetings, assumed, placing.accessed)
         threads = walked.setting.threads
         #: by number of virtual blocks that the grid has of one merged block, these
         merged: dict[int | None, list[VirtualBlock]] = {}
@@ -106,12 +106,13 @@ class MergedCourse:
             if variable != moved or elsewhere.any():
                 self._fail("resources", "the record has a shared variable elsewhere than the code", 0, variable.name)
 
-    def _seen(self, walk: Walk, meetings: Meetings, accessed: dict[int, Mask]) -> Seen:
-        turnings = {
-            self.walked.graph.words[b][-1]
-            for b, out in enumerate(walk.edges)
-            if len(out) > 1 and meetings.meeting(b) == meetings.sink
-        }
+    def _seen(self, walk: Walk, meetings: Meetings, assumed: Assumed, accessed: dict[int, Mask]) -> Seen:
+        turnings: set[int] = set()
+        for b, out in enumerate(walk.edges):
+            coming = sum(meetings.coming >> to & 1 for to in out)  # ways to another barrier
+            as_one = b not in walk.parted and not assumed.apart >> b & 1
+            if coming and (meetings.meeting(b) == meetings.sink or (coming < len(out) and as_one)) and len(out) > 1:
+                turnings.add(self.walked.graph.words[b][-1])
         ends = {n for n, word in enumerate(self.walked.words) if word is not None and word.view.control == Flow.EXIT
                 and word.view.guard is not None and n not in walk.ends}  # fmt: skip
         leaving = {

@@ -323,3 +323,27 @@ def test_no_barrier_orders_accesses_of_threads_that_end(guard: str, ok: bool) ->
     text = ends + "BAR.SYNC 0\n" + turns("STS.32 [R1], R0\nLDS.32 R6, [R1]", "2") + "\nEXIT\n"
     assert kinds(judge(text)) == (set() if ok else {"ended"})
     assert judge(text.replace("-| @P6 BAR.SYNC 0", "-| BAR.SYNC 0", 1)).ok
+
+
+@pytest.mark.parametrize(("guard", "found"), [
+    ("@P3", set()), ("@P2", {"ended"}), ("@P5", {"contents", "ended", "together"}),
+])  # fmt: skip
+def test_blocks_leave_a_loop_in_step_where_the_others_come_to_a_barrier(guard: str, found: set[str]) -> None:
+    """No way from the branch to the end has a barrier."""
+    text = f"""
+    MOV R10, c[0][0x8]
+    ISETP.LT.AND P3, PT, R10, 0x5, PT
+    LDG.32 R10, [R4]
+    ISETP.LT.AND P5, PT, R10, 0x5, PT
+    MOV R9, 0x0
+    H:
+    {guard} BRA Z, Z
+    BAR.SYNC 0
+    {turns(BODY)}
+    IADD3 R9, R9, 0x1, RZ
+    ISETP.LT.AND P4, PT, R9, c[0][0xc], PT
+    @P4 BRA H, Z
+    Z:
+    EXIT
+    """
+    assert kinds(judge(text)) == found
