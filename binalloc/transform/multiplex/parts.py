@@ -40,7 +40,7 @@ class Parts:
     @property
     def private(self) -> int:
         """Return the bytes of the private part."""
-        return self.size - self.moved
+        return max(self.size - self.moved, 0)
 
     def private_address(self, address: int) -> int:
         """Return where a private byte of the original is."""
@@ -69,9 +69,18 @@ def divide(memory: SharedMemory) -> tuple[SharedMemory, list[Region], Parts | No
         _require_apart(memory, between)
         inside = memory.common.bytes & between
         if not inside:
-            parts = Parts.around(first, high, size)
-            return memory, regions, parts if memory.kept else replace(parts, moved=size)
+            return memory, regions, Parts.around(first, high, size) if memory.kept else _all_public(regions, size)
         memory = replace(memory, common=memory.common.only(~inside))
+
+
+def _all_public(regions: list[Region], size: int) -> Parts:
+    """Return the parts if blocks keep nothing. Bytes that are read and never stored are public then, too: a private
+    part would have no room for them."""
+    touched = 0
+    for region in regions:
+        touched |= region.bytes & (1 << size) - 1
+    parts = Parts.around((touched & -touched).bit_length() - 1, touched.bit_length(), size)
+    return replace(parts, moved=-(-size // UNIT) * UNIT)
 
 
 def window_of(memory: SharedMemory) -> tuple[list[Region], tuple[int, int] | None]:

@@ -52,10 +52,11 @@ def get_as_they_run(module: Module, kernel: str, block: Three, private: int = 0)
     moving.run()
     fn, index = edit.done()
     info = replace(fn.info, shared_bytes=parts.private, registers=max(fn.info.registers, moving.next), machine="")
-    variables = [
+    moved = [
         replace(v, offset=parts.private_address(v.offset))
         for v in fn.shared if v.offset + v.size <= parts.first or parts.high <= v.offset
     ]  # fmt: skip
+    variables = [v for v in moved if v.offset >= 0 and v.offset + v.size <= parts.private]
     made = replace(fn, info=info, shared=variables, origin=Origin(kernel, index))
     return Multiplexed(in_place(module, made, index), regions, parts)
 
