@@ -44,7 +44,8 @@ def set_kills(found: Pieces) -> dict[Edge, tuple[int, int]]:
 
 
 def _bytes(memory: SharedMemory, word: int, rounds: dict[int, np.ndarray]) -> int:
-    """Return the bytes that all threads write at a word, in all rounds; none where that is not known."""
+    """Return the bytes that all threads write at a word, in all rounds; none where that is not known. The bit for all
+    addresses beyond is not among them: to write some of these overwrites not all."""
     reach, name = memory.reach, memory.program.graph.kernel
     what = memory.program.kernel.cfg.views[word].memory
     assert what is not None
@@ -52,7 +53,7 @@ def _bytes(memory: SharedMemory, word: int, rounds: dict[int, np.ndarray]) -> in
     found = reach.listed(name, value, True, rounds)
     if found is None or (not memory.ranges.threads.count and value.terms):
         return 0
-    return reach.bytes_of(found, what.size)
+    return reach.bytes_of(found, what.size) & ~(1 << reach.size)
 
 
 def _entered_by_all(memory: SharedMemory, k: int) -> bool:

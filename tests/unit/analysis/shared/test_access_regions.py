@@ -108,6 +108,9 @@ ONE = EXCHANGE.replace("^", "")
     (f"{ONE}NOP\n@P0 STS.32 [R1], R0\nBAR.SYNC 0\nLDS.32 R5, [R1]", [[(0, 7)]]),
     (f"{ONE}NOP\nSTS.32 [R1+0x4], R0\nBAR.SYNC 0\nLDS.32 R5, [R1]", [[(0, 7)]]),
     (f"{ONE}NOP\nSTS.32 [R1+0x4], R0\nBAR.SYNC 0\nLDS.32 R5, [R1+0x4]", [[(0, 3)], [(4, 7)]]),
+    # beyond the static bytes one store does not overwrite what another one has stored
+    (ONE.replace("R1", "R1+0x400") + "NOP\nBAR.SYNC 0\n" + ONE.replace("R1", "R1+0x800") + "LDS.32 R5, [R1+0x400]",
+     [[(0, 9)]]),
     # what is stored and never read is a region as well
     ("STS.32 [R1], R0\nNOP", [[(0, 1)]]),
     # a branch at which threads part belongs to it, up to where they meet
