@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.errors import MalformedInput
+from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Argument, ArgumentKind, Launch
@@ -18,6 +18,7 @@ GRID = "original_grid"
 MERGED = "merged"
 """Key in a provenance record for how a kernel's blocks were merged."""
 _MOST = 1024  # threads of a merged block, so blocks in it: no GPU has larger blocks
+_MOST_DYNAMIC = 1 << 20  # what a launch file can ask for
 Three = tuple[int, int, int]
 
 
@@ -28,6 +29,7 @@ class Merge:
     count: int  #: virtual blocks of a merged block
     block: Three  #: threads of the original's block along x, y and z
     axis: int  #: of the grid: 0, 1 or 2
+    dynamic: int = 0  #: bytes of dynamic shared memory of the original's launch; for others it was not made
 
     @property
     def threads(self) -> int:
@@ -51,7 +53,8 @@ class Merge:
 
     def record(self) -> dict[str, object]:
         """Return what a provenance record says under `MERGED`."""
-        return {"count": self.count, "block": list(self.block), "axis": self.axis}
+        of = {"count": self.count, "block": list(self.block), "axis": self.axis}
+        return of | ({"dynamic_shared": self.dynamic} if self.dynamic else {})
 
 
 def merge_of(module: Module, kernel: str) -> Merge | None:
@@ -90,26 +93,30 @@ def _read(said: object) -> Merge | None:
     if not isinstance(said, dict):
         return None
     count, block, axis = said.get("count"), said.get("block"), said.get("axis")
+    dynamic = said.get("dynamic_shared", 0)
     if type(count) is not int or type(axis) is not int or not isinstance(block, list) or len(block) != 3:
+        return None
+    if type(dynamic) is not int or not 0 <= dynamic <= _MOST_DYNAMIC:
         return None
     if not all(type(side) is int and 0 < side <= _MOST for side in block) or axis not in range(3):
         return None
     x, y, z = block
-    merge = Merge(count, (x, y, z), axis)
+    merge = Merge(count, (x, y, z), axis, dynamic)
     return merge if count > 1 and merge.threads * count <= _MOST else None
 
 
 def fitting(launch: Launch, module: Module, kernel: str) -> Launch:
     """Return a launch as the kernel of a binary needs it. Where blocks are merged, the original's launch is adapted.
 
-    Raises MalformedInput as `merge_of` and for dynamic shared memory, UsageError as `check_against`.
+    Raises MalformedInput as `merge_of`, UsageError as `check_against`, and if blocks were merged for another number of
+    dynamic bytes.
     """
     merge = merge_of(module, kernel)
-    if merge is not None and launch.dynamic_shared:
-        raise MalformedInput(
-            "the record says that blocks were merged, but the launch adds dynamic shared memory for each",
-            file=module.path or None, place=f"kernel {kernel}", found=f"{launch.dynamic_shared:,} bytes",
-            expected="static shared memory alone",
+    if merge is not None and launch.dynamic_shared != merge.dynamic:
+        raise UsageError(
+            "the kernel's blocks were merged for other dynamic shared memory", file=launch.path or None,
+            place="dynamic_shared", found=f"{launch.dynamic_shared:,} bytes", expected=f"{merge.dynamic:,} bytes",
+            remedy="Merge the original again with this launch.",
         )  # fmt: skip
     if merge is not None and launch.block == merge.block and not any(a.name == GRID for a in launch.arguments):
         launch = merge.launch(launch)

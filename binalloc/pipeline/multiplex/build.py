@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.multiplex.dividing import DividedVariable, divided_variables, private_of
+from binalloc.pipeline.multiplex.dynamic import with_variable, without_variable
 from binalloc.pipeline.request import Request
 
 if TYPE_CHECKING:
@@ -55,12 +56,15 @@ class Built:
     module: Module
     launch: Launch
     regions: int  #: access regions of the kernel
-    later: Module | None = None  #: of `MERGED`: what was merged, with threads that end behind access regions
+    #: of `MERGED`: what was merged, with threads that end behind access regions; None if none had to be moved
+    later: Module | None = None
     parts: Parts | None = None  #: of HW and CO-HW: the parts of shared memory
     merge: Merge | None = None  #: of `MERGED`: how blocks were merged
     private: int | None = None  #: bytes that each block, or virtual block, has to itself; None for VTB and PIPE
     public: int | None = None  #: bytes that they use in turns; None for VTB and PIPE
     variables: tuple[DividedVariable, ...] = ()  #: of CO-VTB and CO-HW: those with private bytes
+    #: of VTB and PIPE: bytes of dynamic shared memory for which it was made; `later` has them as a variable
+    dynamic: int = 0
 
 
 def build(module: Module, request: Request, wanted: Wanted) -> Built:
@@ -71,9 +75,12 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
 
     assert request.launch is not None
     launch, kernel = request.launch, request.kernel
-    if launch.dynamic_shared:
-        raise Refused("the launch adds dynamic shared memory", place=request.kernel,
-                      found=f"{launch.dynamic_shared:,} bytes", expected="static shared memory alone")  # fmt: skip
+    dynamic = launch.dynamic_shared
+    if dynamic and wanted.scheme not in (VTB, PIPE):
+        raise Refused(
+            f"{wanted.scheme} divides static shared memory alone, and the launch adds dynamic one", place=kernel,
+            found=f"{dynamic:,} bytes", expected="static shared memory alone", remedy=f"Choose {VTB} or {PIPE}.",
+        )  # fmt: skip
     if launch.cooperative:
         raise Refused("the launch is cooperative: a block with memory might wait for one that waits for it",
                       place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
@@ -98,10 +105,16 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
                       f"capability {request.machine.limits.cc}", expected="capability 2.0 or higher",
                       remedy="Use --barriers block.")  # fmt: skip
     axis = max(range(3), key=lambda k: launch.grid[k])
-    later = with_late_exits(module, kernel, launch.block)
+    given = with_variable(module, kernel, dynamic)
+    later = with_late_exits(given, kernel, launch.block)
     order = PIPED if wanted.scheme == PIPE else HANDED if wanted.barriers == NAMED else TURNS
     merged = merge_blocks(later, kernel, launch.block, wanted.merge, axis, private, order)
-    built = Built(merged.module, merged.merge.launch(launch), len(merged.regions), later, merge=merged.merge)
+    merge = replace(merged.merge, dynamic=dynamic)
+    turned = without_variable(merged.module, kernel, dynamic)
+    built = Built(
+        turned, merge.launch(launch), len(merged.regions), None if later is given else later, merge=merge,
+        dynamic=dynamic,
+    )  # fmt: skip
     if wanted.scheme != CO_VTB:
         return built
     return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables)
@@ -116,12 +129,14 @@ def checked(module: Module, built: Built, kernel: str) -> CheckReport:
 
     parts, merge = built.parts, built.merge
     if merge is not None:
-        if built.later is not None and built.later is not module:
+        module = with_variable(module, kernel, built.dynamic)
+        merged = with_variable(built.module, kernel, built.dynamic)
+        if built.later is not None:
             report = check_late_exits(module, built.later, kernel)
             if not report.ok:
                 return report
             module = built.later
-        return check_merged(module, built.module, kernel, merge.block, merge.count, merge.axis)
+        return check_merged(module, merged, kernel, merge.block, merge.count, merge.axis)
     assert parts is not None
     division = Division(parts.low, parts.first, parts.high, parts.moved)
     return check_public(module, built.module, kernel, built.launch.block, division)
