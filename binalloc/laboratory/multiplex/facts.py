@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.laboratory.multiplex.gains import gain, gain_as_is, kinds_of
 from binalloc.laboratory.multiplex.orders import judged_orders
-from binalloc.laboratory.multiplex.paper import AVERAGES, LARGEST, PIPE, SHARE
+from binalloc.laboratory.multiplex.paper import AVERAGES, LARGEST, MACHINES, PIPE, SHARE
 from binalloc.laboratory.multiplex.run import MultiplexedCase
 from binalloc.pipeline.sweeping.sweep import Tally
 
@@ -30,6 +30,7 @@ def multiplex_reproduction_json(
     """
     kernels = [kernel_json(case) for case in cases]
     machines = list(dict.fromkeys(k["machine"] for k in kernels))
+    orders = judged_orders(kernels) if any(name in MACHINES for name in machines) else []
     return {
         "partial": partial,
         "cache": cache,
@@ -39,7 +40,7 @@ def multiplex_reproduction_json(
         "machines": [_of_machine(name, [k for k in kernels if k["machine"] == name]) for name in machines],
         "orders": [
             {"order": str(one.order), "holds": one.holds, "counters": one.counters, "waits": list(one.waits)}
-            for one in judged_orders(kernels)
+            for one in orders
         ],
         "kernels": kernels,
     }

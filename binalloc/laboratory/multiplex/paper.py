@@ -29,7 +29,9 @@ GTX285, GTX480_16K, GTX480_48K, SIMULATED = "gtx285", "gtx480-16k", "gtx480", "g
 SOFTWARE = (GTX285, GTX480_16K, GTX480_48K)
 """The cards of Fig. 11."""
 MACHINES = (*SOFTWARE, SIMULATED)
-"""All machines: the cards, and the one of GPGPU-Sim on which Figs. 14 and 15 were made."""
+"""The paper's machines: the cards, and the one of GPGPU-Sim on which Figs. 14 and 15 were made."""
+MODERN = ("a100", "h100")
+"""Machines that the paper does not have. They show what is left to gain where an SM has ten times its shared memory."""
 BEST = "best"
 """In place of a scheme's name: the fastest software version of each kernel."""
 AVERAGES: dict[str, dict[str, float]] = {

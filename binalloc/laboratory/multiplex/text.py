@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from binalloc.laboratory.multiplex.gains import FREE, SHORTER, gain, kinds_of, version_of
-from binalloc.laboratory.multiplex.paper import BEST, PIPE, SIMULATED
+from binalloc.laboratory.multiplex.gains import FREE, SHORTER, TODAY, gain, kinds_of, version_of
+from binalloc.laboratory.multiplex.paper import BEST, MODERN, PIPE, SIMULATED
 from binalloc.pipeline.multiplex.build import HW
 from binalloc.printable import count
 from binalloc.report.table import table
@@ -39,33 +39,58 @@ def render_multiplex_reproduction(found: MultiplexReproductionJson) -> str:
 
 
 def _blocks(found: MultiplexReproductionJson) -> Iterator[str]:
-    yield _answer(found) + "\n"
+    yield "\n".join(_answers(found)) + "\n"
     for machine in found["machines"]:
         kernels = [k for k in found["kernels"] if k["machine"] == machine["machine"]]
         yield _machine(machine, kernels)
-    yield "The paper's orders, and whether they hold here:\n" + "".join(
+    if found["orders"]:
+        yield _orders(found)
+    yield _LEGEND
+
+
+def _orders(found: MultiplexReproductionJson) -> str:
+    return "The paper's orders, and whether they hold here:\n" + "".join(
         f"  {one['order']}: {_HOLDS[one['holds']]} ({one['counters']})\n"
         + "".join(f"    {line}\n" for line in one["waits"])
         for one in found["orders"]
     )
-    yield _LEGEND
 
 
 _HOLDS = {True: "holds", False: "does NOT hold", None: "not known"}
 
 
-def _answer(found: MultiplexReproductionJson) -> str:
-    """Return the averages beside the paper's in one line."""
-    said = []
+def _answers(found: MultiplexReproductionJson) -> Iterator[str]:
+    """Yield a line with the averages beside the paper's, and one for each machine that the paper does not have."""
+    said = [_beside(machine) for machine in found["machines"] if machine["machine"] not in MODERN]
+    if said:
+        averages = "Geometric mean of the gains of best software versions, beside (the paper's), emulated:"
+        yield f"{averages} {', '.join(said)}."
     for machine in found["machines"]:
-        name = HW if machine["machine"] == SIMULATED else BEST
-        mean = next(m for m in machine["means"] if m["name"] == name)
-        here = "nothing" if mean["here"] is None else f"{mean['here']:.2f}"
-        what = "hw " if name == HW else ""
-        over = count(mean["kernels"], "kernel")
-        said.append(f"{what}{here} on {machine['machine']} over {over} ({mean['paper']:.2f})")
-    means = ", ".join(said)
-    return f"Geometric mean of the gains of best software versions, beside (the paper's), emulated: {means}."
+        if machine["machine"] in MODERN:
+            yield _left(machine, [k for k in found["kernels"] if k["machine"] == machine["machine"]])
+
+
+def _beside(machine: MultiplexedMachineJson) -> str:
+    name = HW if machine["machine"] == SIMULATED else BEST
+    mean = next(m for m in machine["means"] if m["name"] == name)
+    here = "nothing" if mean["here"] is None else f"{mean['here']:.2f}"
+    what = "hw " if name == HW else ""
+    return f"{what}{here} on {machine['machine']} over {count(mean['kernels'], 'kernel')} ({mean['paper']:.2f})"
+
+
+def _left(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson]) -> str:
+    """Return a sentence on what is left to gain on a machine that the paper does not have."""
+    name = machine["machine"]
+    ran = [k for k in kernels if k["status"] == "ok"]
+    if not ran:
+        return f"Nothing could be run on {name}."
+    bound = sum("shared" in k["limits"] for k in ran)
+    alone = sum(k["limits"] == ["shared"] for k in ran)
+    free, today = ([value for k in ran if (value := gain(k, kind)) is not None] for kind in (FREE, TODAY))
+    return (
+        f"Shared memory limits {bound} of {count(len(ran), 'kernel')} on {name}, {alone} of them alone; free blocks "
+        f"gain {min(free):.2f} to {max(free):.2f}, auto with --today {min(today):.2f} to {max(today):.2f}, emulated."
+    )
 
 
 def _machine(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson]) -> str:
@@ -78,16 +103,29 @@ def _machine(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJso
     paper = _percent(machine["paper_region_share"])
     rows.append(["mean", None, None, share, shorter, *(_mean(means[kind], kernels) for kind in kinds)])
     rows.append(["as is", None, None, share, None, *(means[kind]["as_is"] for kind in kinds)])
-    rows.append(["the paper's", None, None, paper, None, *(_two(means[kind]["paper"]) for kind in kinds)])
+    modern = machine["machine"] in MODERN
+    if not modern:
+        rows.append(["the paper's", None, None, paper, None, *(_two(means[kind]["paper"]) for kind in kinds)])
     rows.append(["largest", None, None, None, None, *(means[kind]["largest"] for kind in kinds)])
-    rows.append(["the paper's", None, None, None, None, *(_two(means[kind]["paper_largest"]) for kind in kinds)])
+    if not modern:
+        rows.append(["the paper's", None, None, None, None, *(_two(means[kind]["paper_largest"]) for kind in kinds)])
     out = f"{machine['machine']}\n\n" + table(head, rows)
     for k in kernels:
         if k["status"] != "ok":
             out += f"{k['kernel']}: no figures: {k['reason']}\n"
     if PIPE in means:
         out += f"{PIPE}: missing here{_stated(means[PIPE])}.\n"
-    return out + _worse(kernels) + _refused(kernels)
+    return out + (_limits(kernels) if modern else "") + _worse(kernels) + _refused(kernels)
+
+
+def _limits(kernels: list[MultiplexedKernelJson]) -> str:
+    """Return a sentence on what keeps an SM from holding more blocks of the originals."""
+    by = dict[str, list[str]]()
+    for k in kernels:
+        if k["status"] == "ok":
+            by.setdefault(" and ".join(k["limits"]), []).append(k["kernel"])
+    said = [f"{', '.join(those)} by {limits}" for limits, those in sorted(by.items())]
+    return f"Numbers of blocks are limited: {'; '.join(said)}.\n" if said else ""
 
 
 def _row(kernel: MultiplexedKernelJson, kinds: list[str]) -> list[object]:

@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 @all_of(samples_option, every_size_option)
 @run_options(max_cycles=max_cycles_of("and its row has no figures"))
 @json_option
-@click.option("--machine", metavar="LIST", help="Only these of the paper's machines.  [default: all]")
+@click.option(
+    "--machine", metavar="LIST",
+    help="Only these of the paper's machines; of multiplex also a100 and h100.  [default: the paper's]",
+)
 @workers_options
 @page_option
 def reproduce(
@@ -68,7 +71,8 @@ def reproduce(
     takes some minutes the first time. --html needs binalloc[html].
 
     The multiplex paper: the gains of Figures 11, 14 and 15, and the share of Figure 1, on gtx285, gtx480-16k, gtx480
-    and gtx285-gpgpusim. At full size that takes about an hour of a core.
+    and gtx285-gpgpusim. At full size that takes about an hour of a core. --machine a100,h100 shows what is left to gain
+    on machines of today, which the paper does not have.
 
     KERNELS are some of the paper's benchmarks; without them all are run. Finished runs are kept, as with `sweep`.
     """

@@ -52,13 +52,13 @@ def reproduce_multiplex(
 def _tasks(
     samples: Path, kernels: Sequence[str], machine: str | None, size: str | None, options: RunOptions
 ) -> list[tuple[str, Multiplexed]]:
-    """Return what to run, machine by machine, with the name of each sample. Raise UsageError for unknown machines and
-    kernels, and for samples that are missing."""
-    from binalloc.laboratory.multiplex.paper import KERNELS, MACHINES
+    """Return what to run, machine by machine, with the name of each sample: on the paper's machines, if none is named.
+    Raise UsageError for unknown machines and kernels, and for samples that are missing."""
+    from binalloc.laboratory.multiplex.paper import KERNELS, MACHINES, MODERN
     from binalloc.laboratory.multiplex.task import Multiplexed
     from binalloc.laboratory.samples import find_samples
 
-    named = named_machines(machine, MACHINES)
+    named = named_machines(machine, (*MACHINES, *MODERN)) if machine else list(MACHINES)
     require_known(kernels, KERNELS, "no benchmark of the paper's")
     found = find_samples(samples)
     wanted = {kernel: sample for kernel, sample in KERNELS.items() if not kernels or kernel in kernels}

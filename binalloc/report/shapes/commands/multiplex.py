@@ -289,7 +289,10 @@ class MultiplexReproductionJson(TypedDict):
     cached: Annotated[int, says("benchmarks on machines that an earlier command had kept")]
     missing: Annotated[list[str], says("schemes of the paper of which there is no version")]
     machines: Annotated[list[MultiplexedMachineJson], says("machines with their means")]
-    orders: Annotated[list[PaperOrderJson], says("orders of schemes, machines and numbers of blocks")]
+    orders: Annotated[
+        list[PaperOrderJson],
+        says("orders of schemes, machines and numbers of blocks; empty if none of the paper's machines was run"),
+    ]
     kernels: Annotated[list[MultiplexedKernelJson], says("benchmarks on each machine")]
 
 
