@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.errors import MalformedInput, UsageError
+from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Argument, ArgumentKind, Launch
@@ -17,8 +17,9 @@ GRID = "original_grid"
 """Name of the parameter with the original grid's extent along the axis of the merge."""
 MERGED = "merged"
 """Key in a provenance record for how a kernel's blocks were merged."""
+DYNAMIC = "dynamic_shared"
+"""Key in a provenance record for the bytes of dynamic shared memory with which a kernel was multiplexed."""
 _MOST = 1024  # threads of a merged block, so blocks in it: no GPU has larger blocks
-_MOST_DYNAMIC = 1 << 20  # what a launch file can ask for
 Three = tuple[int, int, int]
 
 
@@ -29,7 +30,6 @@ class Merge:
     count: int  #: virtual blocks of a merged block
     block: Three  #: threads of the original's block along x, y and z
     axis: int  #: of the grid: 0, 1 or 2
-    dynamic: int = 0  #: bytes of dynamic shared memory of the original's launch; for others it was not made
 
     @property
     def threads(self) -> int:
@@ -53,8 +53,7 @@ class Merge:
 
     def record(self) -> dict[str, object]:
         """Return what a provenance record says under `MERGED`."""
-        of = {"count": self.count, "block": list(self.block), "axis": self.axis}
-        return of | ({"dynamic_shared": self.dynamic} if self.dynamic else {})
+        return {"count": self.count, "block": list(self.block), "axis": self.axis}
 
 
 def merge_of(module: Module, kernel: str) -> Merge | None:
@@ -93,32 +92,44 @@ def _read(said: object) -> Merge | None:
     if not isinstance(said, dict):
         return None
     count, block, axis = said.get("count"), said.get("block"), said.get("axis")
-    dynamic = said.get("dynamic_shared", 0)
     if type(count) is not int or type(axis) is not int or not isinstance(block, list) or len(block) != 3:
-        return None
-    if type(dynamic) is not int or not 0 <= dynamic <= _MOST_DYNAMIC:
         return None
     if not all(type(side) is int and 0 < side <= _MOST for side in block) or axis not in range(3):
         return None
     x, y, z = block
-    merge = Merge(count, (x, y, z), axis, dynamic)
+    merge = Merge(count, (x, y, z), axis)
     return merge if count > 1 and merge.threads * count <= _MOST else None
 
 
 def fitting(launch: Launch, module: Module, kernel: str) -> Launch:
     """Return a launch as the kernel of a binary needs it. Where blocks are merged, the original's launch is adapted.
 
-    Raises MalformedInput as `merge_of`, UsageError as `check_against`, and if blocks were merged for another number of
-    dynamic bytes.
+    Raises MalformedInput as `merge_of` and for other dynamic shared memory than the kernel was multiplexed for,
+    UsageError as `check_against`.
     """
     merge = merge_of(module, kernel)
-    if merge is not None and launch.dynamic_shared != merge.dynamic:
-        raise UsageError(
-            "the kernel's blocks were merged for other dynamic shared memory", file=launch.path or None,
-            place="dynamic_shared", found=f"{launch.dynamic_shared:,} bytes", expected=f"{merge.dynamic:,} bytes",
-            remedy="Merge the original again with this launch.",
-        )  # fmt: skip
+    _require_dynamic(launch, module, kernel, merged=merge is not None)
     if merge is not None and launch.block == merge.block and not any(a.name == GRID for a in launch.arguments):
         launch = merge.launch(launch)
     check_against(launch, module.function(kernel).info, module.path or None)
     return launch
+
+
+def _require_dynamic(launch: Launch, module: Module, kernel: str, *, merged: bool) -> None:
+    """Refuse a launch with other dynamic shared memory than the kernel was multiplexed for: no proof is of it. merged:
+    its blocks were merged; where the record does not say for how many bytes, it was for none."""
+    found = [record[DYNAMIC] for record in module.provenance if record.get("kernel") == kernel and DYNAMIC in record]
+    if not found and not merged:
+        return
+    said = found[-1] if found else 0
+    if type(said) is not int or said < 0:
+        raise MalformedInput(
+            "the record does not say with which dynamic shared memory the kernel was multiplexed",
+            file=module.path or None, place=f"provenance of {kernel}", found=str(said)[:80], expected="bytes",
+        )  # fmt: skip
+    if launch.dynamic_shared != said:
+        raise MalformedInput(
+            "the record says that the kernel was multiplexed for other dynamic shared memory than the launch adds",
+            file=module.path or None, place=f"kernel {kernel}", found=f"{launch.dynamic_shared:,} bytes",
+            expected=f"{said:,} bytes", remedy="Multiplex the original again with this launch.",
+        )  # fmt: skip

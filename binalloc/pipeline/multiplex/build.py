@@ -84,6 +84,10 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     if launch.cooperative:
         raise Refused("the launch is cooperative: a block with memory might wait for one that waits for it",
                       place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
+    threads, most = math.prod(launch.block) * (wanted.merge or 1), request.machine.limits.threads_per_block
+    if threads > most:
+        raise Refused("a merged block has more threads than a block of the machine can have", place=kernel,
+                      found=f"{threads:,} threads", expected=f"at most {most:,}")  # fmt: skip
     private = 0
     if wanted.scheme in (CO_VTB, CO_HW):
         private = private_of(module, request, wanted.splits, wanted.merge, wanted.over)
@@ -96,10 +100,6 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
             variables=variables,
         )  # fmt: skip
     assert wanted.merge is not None
-    threads, most = math.prod(launch.block) * wanted.merge, request.machine.limits.threads_per_block
-    if threads > most:
-        raise Refused("a merged block has more threads than a block of the machine can have", place=kernel,
-                      found=f"{threads:,} threads", expected=f"at most {most:,}")  # fmt: skip
     if wanted.barriers == NAMED and request.machine.limits.major < _NAMED_SINCE:
         raise Refused("the machine has no named barriers", place=kernel, found=f"{request.machine.name}, compute "
                       f"capability {request.machine.limits.cc}", expected="capability 2.0 or higher",
@@ -109,11 +109,10 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     later = with_late_exits(given, kernel, launch.block)
     order = PIPED if wanted.scheme == PIPE else HANDED if wanted.barriers == NAMED else TURNS
     merged = merge_blocks(later, kernel, launch.block, wanted.merge, axis, private, order)
-    merge = replace(merged.merge, dynamic=dynamic)
     turned = without_variable(merged.module, kernel, dynamic)
     built = Built(
-        turned, merge.launch(launch), len(merged.regions), None if later is given else later, merge=merge,
-        dynamic=dynamic,
+        turned, merged.merge.launch(launch), len(merged.regions), None if later is given else later,
+        merge=merged.merge, dynamic=dynamic,
     )  # fmt: skip
     if wanted.scheme != CO_VTB:
         return built
@@ -139,4 +138,4 @@ def checked(module: Module, built: Built, kernel: str) -> CheckReport:
         return check_merged(module, merged, kernel, merge.block, merge.count, merge.axis)
     assert parts is not None
     division = Division(parts.low, parts.first, parts.high, parts.moved)
-    return check_public(module, built.module, kernel, built.launch.block, division)
+    return check_public(module, built.module, kernel, built.launch.block, division, built.launch.dynamic_shared)

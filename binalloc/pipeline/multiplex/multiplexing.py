@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.errors import BinallocError, KernelFault, LimitHit, Refused
 from binalloc.isa.instruction import Module
-from binalloc.launch.merged import MERGED
+from binalloc.launch.merged import DYNAMIC, MERGED
 from binalloc.pipeline.multiplex.build import (
     AS_THEY_RUN,
     BLOCK,
@@ -147,6 +147,8 @@ def recorded(tried: Tried, request: Request, source: bytes) -> Module:
     version, wanted = tried.version, tried.wanted
     assert version is not None
     how: dict[str, object] = {MULTIPLEXED: wanted.scheme, "shorter_regions": wanted.shorter}
+    if tried.built is not None:
+        how[DYNAMIC] = request.launch.dynamic_shared
     if tried.built is not None and tried.built.merge is not None:
         how[MERGED] = tried.built.merge.record()
     block = (request.launch if tried.built is None else tried.built.launch).block

@@ -12,6 +12,7 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.multiplex.build import CO_VTB, Wanted, build
 from binalloc.pipeline.multiplex.dividing import divided_variables, private_of
 from binalloc.pipeline.request import Request
 from binalloc.transform.multiplex.merged import merge_blocks
@@ -126,3 +127,12 @@ def test_no_cut_is_chosen_that_would_be_refused() -> None:
     with pytest.raises(Refused) as error:
         private_of(program(ANY.format(6140, 4, 0x7FC, "@P0")), request, (), 8, None)
     assert error.value.message == "no part of shared memory can be private"
+
+
+def test_no_cut_is_looked_for_where_a_merged_block_has_too_many_threads() -> None:
+    module, request = accessing(0, 1)
+    assert request.launch is not None
+    large = replace(request, launch=replace(request.launch, block=(512, 1, 1)))
+    with pytest.raises(Refused) as error:
+        build(module, large, Wanted(CO_VTB, merge=2))
+    assert (error.value.found, error.value.expected) == ("1,024 threads", "at most 512")

@@ -9,14 +9,17 @@ import pytest
 
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import run_launch
-from binalloc.errors import MalformedInput, Refused, UsageError
+from binalloc.errors import MalformedInput, Refused
 from binalloc.isa.instruction import Module
+from binalloc.launch.merged import DYNAMIC as RECORD
 from binalloc.launch.merged import MERGED, fitting
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.multiplex.build import CO_HW, CO_VTB, HW, VTB, Built, Wanted, build, checked
 from binalloc.pipeline.multiplex.dynamic import with_variable, without_variable
+from binalloc.pipeline.multiplex.multiplexing import Tried, recorded
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps.version import make_version
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.programs.builder import program
 
@@ -110,23 +113,54 @@ def test_without_dynamic_memory_the_module_stays() -> None:
     assert without_variable(module, "k", 0) is module
 
 
-def written(record: dict[str, object]) -> Module:
+def written(dynamic: object = DYNAMIC) -> Module:
+    """A merged binary with a record, as it is written."""
     built = merged(original(), launch())
-    return replace(built.module, provenance=[{"kernel": "k", MERGED: record}])
+    assert built.merge is not None
+    record = {"kernel": "k", MERGED: built.merge.record(), RECORD: dynamic}
+    return replace(built.module, provenance=[record])
+
+
+def unsaid() -> list[dict[str, object]]:
+    """The record of a binary that says nothing of dynamic memory."""
+    return [{key: value for key, value in record.items() if key != RECORD} for record in written().provenance]
 
 
 def test_the_record_says_for_how_many_bytes_it_was_made() -> None:
     built = merged(original(), launch())
-    assert built.merge is not None
-    record = built.merge.record()
-    assert record["dynamic_shared"] == DYNAMIC
-    module = written(record)
-    assert fitting(launch(), module, "k") == built.launch
-    assert fitting(built.launch, module, "k") == built.launch, "one that was adapted before"
+    assert fitting(launch(), written(), "k") == built.launch
+    assert fitting(built.launch, written(), "k") == built.launch, "one that was adapted before"
     for other in (0, 256):
-        with pytest.raises(UsageError) as error:
-            fitting(launch(other), module, "k")
+        with pytest.raises(MalformedInput) as error:
+            fitting(launch(other), written(), "k")
         assert (error.value.found, error.value.expected) == (f"{other} bytes", "512 bytes")
-    for wrong in (-1, "512", 1 << 21):
+    assert fitting(launch(0), without := replace(written(), provenance=unsaid()), "k").dynamic_shared == 0
+    with pytest.raises(MalformedInput):
+        fitting(launch(), without, "k")
+    for wrong in (-1, "512", None):
         with pytest.raises(MalformedInput):
-            fitting(launch(), written(record | {"dynamic_shared": wrong}), "k")
+            fitting(launch(), written(wrong), "k")
+
+
+@pytest.mark.parametrize("scheme", [VTB, HW])
+def test_a_version_says_with_which_launch_it_was_made(scheme: str) -> None:
+    """Versions of hw are proven for launches without dynamic memory: accesses beyond static bytes are faults then."""
+    module, dynamic = original(128 + DYNAMIC), 0
+    if scheme == VTB:
+        module, dynamic = original(), DYNAMIC
+    built = merged(module, launch(dynamic), scheme)
+    own = Request("k", MACHINE, built.launch)
+    version = make_version(schedule(built.module, MACHINE), own, ["k"])
+    tried = Tried(Wanted(scheme, merge=2), version, built=built)
+    made = recorded(tried, Request("k", MACHINE, launch(dynamic)), b"")
+    assert fitting(launch(dynamic), made, "k") == built.launch
+    with pytest.raises(MalformedInput):
+        fitting(launch(dynamic + 4), made, "k")
+
+
+def test_a_load_that_may_go_anywhere_stays_in_the_block() -> None:
+    """Nothing is known of the address. Without dynamic memory it is in the block's bytes, or the original faults."""
+    text = KERNEL.format(static=128 + DYNAMIC).replace("    LOP3 R6, R1, 0x4, RZ, 0x3c\n", "    LDG.32 R6, [R4]\n")
+    module = program(text)
+    report = checked(module, merged(module, launch(0), HW), "k")
+    assert report.ok, report.errors
