@@ -73,31 +73,10 @@ def test_the_text_begins_with_its_answer(fft: tuple[dict[str, Any], str]) -> Non
     assert "gains are largest on gtx480-16k, and smallest on gtx480: not known (not run)" in text
 
 
-def test_a_machine_of_today_stands_for_itself(tmp_path: Path) -> None:
-    """A machine that the paper does not have is run if it is named: nothing of the paper's is beside it."""
-    line = ("reproduce", "multiplex", "FFT", "--machine", "h100", "--size", "test", "--jobs", "1")
-    here = ("--samples", str(SAMPLES), "--cache", str(tmp_path))
-    answer = call(*line, *here, "--json")
-    assert answer.code == 0, answer.err
-    (kernel,), (machine,) = answer.json["kernels"], answer.json["machines"]
-    assert (kernel["machine"], kernel["status"], answer.json["orders"]) == ("h100", "ok", [])
-    assert all((mean["paper"], mean["paper_largest"]) == (None, None) for mean in machine["means"])
-    bound = int("shared" in kernel["limits"])
-    text = call(*line, *here).out
-    free, today = kernel["free"], kernel["auto"]["today"]["speedup"]
-    assert text.startswith(
-        f"Shared memory limits {bound} of 1 kernel on h100, {int(kernel['limits'] == ['shared'])} of them alone; free "
-        f"blocks gain {free:.2f} to {free:.2f}, auto with --today {today:.2f} to {today:.2f}, emulated.\n"
-    )
-    assert f"Numbers of blocks are limited: FFT by {' and '.join(kernel['limits'])}.\n" in text
-    assert "the paper's  " not in text
-    assert "orders" not in text
-
-
 def test_what_is_not_the_papers_is_refused(tmp_path: Path) -> None:
     here = ("--samples", str(SAMPLES), "--cache", str(tmp_path / "kept"))
     assert "expected MV, FFT, MC, STO, SP, HG, CV" in refused(2, "reproduce", "multiplex", "TP", *here)
-    assert "gtx285-gpgpusim" in refused(2, "reproduce", "multiplex", "--machine", "gtx680", *here)
+    assert "gtx285-gpgpusim, a100, h100" in refused(2, "reproduce", "multiplex", "--machine", "gtx680", *here)
     assert "--html" in refused(2, "reproduce", "multiplex", "--html", str(tmp_path / "page.html"), *here)
     assert "size" in refused(2, *MULTIPLEX, "--size", "nope", *here)
     assert "--jobs" in refused(2, *MULTIPLEX, "--dask", "tcp://nowhere:1", *here)
