@@ -31,8 +31,8 @@ the extent of the original's grid there.
 - *No new deadlock* (`waits.py`). No loop of the original waits for what another thread writes.
 
 **What is not.** All that `check_public` leaves out. Dynamic shared memory, and cooperative launches: they are not to be
-merged. So accesses behind static shared memory stop the original with a fault. Kernels that read clocks, or the number
-of their SM, are refused.
+merged. So accesses behind static shared memory stop the original with a fault. Dynamic bytes may be a variable of both
+kernels; then launches with as many bytes are proven. Kernels that read clocks, or the number of their SM, are refused.
 
 `check_merged` raises nothing.
 """
