@@ -134,7 +134,8 @@ def test_the_record_says_for_how_many_bytes_it_was_made() -> None:
         with pytest.raises(MalformedInput) as error:
             fitting(launch(other), written(), "k")
         assert (error.value.found, error.value.expected) == (f"{other} bytes", "512 bytes")
-    assert fitting(launch(0), without := replace(written(), provenance=unsaid()), "k").dynamic_shared == 0
+    without = replace(written(), provenance=unsaid())
+    assert fitting(launch(0), without, "k").dynamic_shared == 0
     with pytest.raises(MalformedInput):
         fitting(launch(), without, "k")
     for wrong in (-1, "512", None):
