@@ -13,7 +13,7 @@ Needs the virtual blocks that the grid has of one merged block; leaves findings.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from binalloc.verify.multiplex.merged.beside import moments
@@ -21,21 +21,22 @@ from binalloc.verify.multiplex.merged.places import Place
 from binalloc.verify.multiplex.merged.roles import Role
 from binalloc.verify.multiplex.merged.virtual import VirtualBlock
 
-Fail = Callable[[str, Place, str], None]
+Fault = tuple[str, Place, str]
+"""What is wrong, where, and what was found."""
 
 
-def check_handing(virtuals: list[VirtualBlock], differing: set[int], lacking: set[int], fail: Fail) -> None:
+def check_handing(
+    virtuals: list[VirtualBlock], differing: set[int], lacking: set[int], fail: Callable[[str, Place, str], None]
+) -> None:
     """Check all virtual blocks of a merged block. differing: nodes of turnings whose condition may differ. lacking:
     nodes of barriers before which threads may have ended."""
     if not any(virtual.named for virtual in virtuals):
         return
-    for virtual in virtuals:
-        for message, place in virtual.turn.faults:
-            fail(message, place, f"virtual block {virtual.number}")
-        for place in virtual.named:
-            if place.node in lacking:
-                fail("threads may have ended before they come to a counted barrier", place, "")
-    _numbers(virtuals, fail)
+    faults = [*_faults(virtuals, lacking), *_numbers(virtuals)]
+    for message, place, found in faults:
+        fail(message, place, found)
+    if faults:
+        return
     for one, other in combinations(virtuals, 2):
         for moment in moments(one, other, differing, one.events, other.events):
             a, b = moment.first, moment.second
@@ -46,8 +47,18 @@ def check_handing(virtuals: list[VirtualBlock], differing: set[int], lacking: se
                      f"virtual blocks {one.number} and {other.number}")  # fmt: skip
 
 
-def _numbers(virtuals: list[VirtualBlock], fail: Fail) -> None:
-    """Check which virtual block comes to which barrier."""
+def _faults(virtuals: list[VirtualBlock], lacking: set[int]) -> Iterator[Fault]:
+    """Yield what is wrong with single virtual blocks."""
+    for virtual in virtuals:
+        for message, place in virtual.turn.faults:
+            yield message, place, f"virtual block {virtual.number}"
+        for place in virtual.named:
+            if place.node in lacking:
+                yield "threads may have ended before they come to a counted barrier", place, ""
+
+
+def _numbers(virtuals: list[VirtualBlock]) -> Iterator[Fault]:
+    """Yield where a virtual block comes to another one's barrier."""
     whose: dict[int, tuple[Role, int]] = {}
     takes: dict[int, int] = {}
     for v, virtual in enumerate(virtuals):
@@ -55,11 +66,11 @@ def _numbers(virtuals: list[VirtualBlock], fail: Fail) -> None:
             if place.role in (Role.OWN, Role.TAKE):
                 mine = place.role, v
                 if whose.setdefault(place.number, mine) != mine:
-                    fail("another virtual block, or another barrier, has this number", place, f"barrier {place.number}")
+                    yield "another virtual block, or another barrier, has this number", place, f"barrier {place.number}"
             if place.role == Role.TAKE and takes.setdefault(v, place.number) != place.number:
-                fail("waits for its turn at several barriers", place, f"barrier {place.number}")
+                yield "waits for its turn at several barriers", place, f"barrier {place.number}"
     for v, virtual in enumerate(virtuals):
         for place in virtual.named:
             next_one = 0 if place in virtual.turn.first else (v + 1) % len(virtuals)
             if place.role == Role.GIVE and takes.get(next_one) != place.number:
-                fail("gives the turn to another virtual block than the next", place, f"barrier {place.number}")
+                yield "gives the turn to another virtual block than the next", place, f"barrier {place.number}"
