@@ -50,6 +50,7 @@ SPELLINGS: dict[str, str] = {
     "machine": "--machine",
     "max_cycles": "--max-cycles",
     "max_slowdown": "--max-slowdown",
+    "multiplex": "--multiplex",
     "over": "--over",
     "pages": "--pages",
     "placement": "--placement",

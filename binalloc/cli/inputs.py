@@ -73,6 +73,12 @@ def require_something_to_run(launch: str | None, emulate: bool | None) -> None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
 
 
+def require_runs(option: str, launch: str | None, emulate: bool | None) -> None:
+    """Raise UsageError if an option measures versions, but nothing is run."""
+    if launch is None or emulate is False:
+        raise UsageError(f"{option} measures versions in the emulator", expected="--launch FILE, without --no-emulate")
+
+
 def kernel_of(named: str | None, launch: Launch | None, profile: Profile | None) -> str | None:
     """Return the name of the kernel to work on: `named`, else the launch's, else the profile's, else None."""
     if named is not None:

@@ -12,6 +12,7 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import UsageError
 from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.pipeline.turns import MULTIPLEX, OFF
 from binalloc.printable import quoted
 from binalloc.transform.rewrite.ways import NONE, WAYS
 
@@ -124,6 +125,15 @@ inline_option = click.option(
     default=NONE,
     show_default=True,
     help="Calls to inline first: " + "; ".join(f"{name}, {what}" for name, what in WAYS.items()) + ".",
+)
+multiplex_option = click.option(
+    "--multiplex",
+    type=click.Choice(list(MULTIPLEX)),
+    default=OFF,
+    show_default=True,
+    help="Try versions, too, whose blocks use shared memory in turns, each at the number of blocks that suits it best: "
+    + "; ".join(f"{name}, {what}" for name, what in MULTIPLEX.items())
+    + ". They are run, so a launch is needed.",
 )
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 emulate_option = click.option(

@@ -17,10 +17,12 @@ from binalloc.cli.options import (
     inline_option,
     integer,
     layout_option,
+    multiplex_option,
     profile_option,
 )
 from binalloc.cli.tables import allocator_option, policy_option, reading_option, solver_limit_option
 from binalloc.errors import UsageError
+from binalloc.pipeline.turns import OFF
 from binalloc.transform.allocators.allocator import CPSAT
 
 if TYPE_CHECKING:
@@ -43,6 +45,11 @@ ROWS: dict[str, Decorator] = {
     "layout": layout_option,
     "profile": profile_option,
     "inline": inline_option,
+    "multiplex": multiplex_option,
+    "whole_gpu": click.option(
+        "--whole-gpu", is_flag=True,
+        help="Let an SM hold at most the blocks that it would get of the grid on the whole GPU, as recommend does.",
+    ),
     "explain": click.option(
         "--explain", is_flag=True, help="Say for each spilled value why it is spilled, and where to."
     ),
@@ -67,13 +74,26 @@ class GivenRequest:
     layout: str = ""  #: name of the layout of the stack of slots
     profile: str | None = None  #: file of the profile that weights code
     inline: str = ""  #: which calls are inlined first
+    multiplex: str = ""  #: which versions are tried whose blocks use shared memory in turns
+    whole_gpu: bool = False  #: whether an SM holds at most what it would get of the grid on the whole GPU
     explain: bool = False  #: whether spilled values are explained
     emulate: bool | None = None  #: whether versions are run; None to run them if there is a launch
 
+    @property
+    def multiplexes(self) -> bool:
+        """Return whether versions are tried whose blocks use shared memory in turns."""
+        return self.multiplex not in ("", OFF)
+
     def require_consistent(self) -> None:
         """Raise UsageError if options contradict each other, or if an option needs another one that is missing."""
+        budget = (self.registers, self.slots, self.blocks)
         if self.automatic or self.policy:
-            _alone("--auto" if self.automatic else "--policy", (self.registers, self.slots, self.blocks))
+            _alone("--auto" if self.automatic else "--policy", budget)
+        if self.multiplexes:
+            _alone("--multiplex", budget)
+            if self.explain:
+                raise UsageError("--multiplex may take a version of other code, whose values --explain does not know",
+                                 remedy="Leave out one of them.")  # fmt: skip
         require_read_paper(self.readings, self.policy)
         block_of(self.block, "--block")
         if self.solver_limit is not None and self.allocator and self.allocator != CPSAT:
@@ -88,9 +108,11 @@ class GivenRequest:
         from binalloc.models.search.unified import reading_of
 
         found: dict[str, Any] = {
-            name: getattr(self, name) for name in ("registers", "slots", "blocks", "solver_limit", "explain")
+            name: getattr(self, name)
+            for name in ("registers", "slots", "blocks", "solver_limit", "whole_gpu", "explain")
         }
-        found |= {name: getattr(self, name) or None for name in ("policy", "allocator", "layout", "inline")}
+        named = ("policy", "allocator", "layout", "inline", "multiplex")
+        found |= {name: getattr(self, name) or None for name in named}
         found["block"] = block_of(self.block, "--block")
         found["reading"] = reading_of(self.readings)
         return {name: value for name, value in found.items() if value is not None}

@@ -21,9 +21,9 @@ from binalloc.emulator.runs.session import Session
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import array_on_device, bind_arrays, handled_launch, parsed, runtime_keys
-from binalloc.launch.file import check_against
 from binalloc.launch.handled import Entry, SurfaceArray, TextureArray
 from binalloc.launch.linked import Pointer, put_addresses, without_objects
+from binalloc.launch.merged import fitting, record_for
 from binalloc.launch.numbers.dtypes import copied, name_of
 from binalloc.launch.types import Array
 from binalloc.models.machines.model import Machine
@@ -299,13 +299,14 @@ class Device:
             elif isinstance(value, DeviceTexture | DeviceSurface):
                 value = np.uint32(value.handle) if size == 4 else np.uint64(value.handle)
             given.append(value)
+        record = record_for(self.module, fn.name, len(args))
         bound = bind_arrays(
-            fn.info, fn.name, grid, block, given, dynamic_shared=dynamic_shared, cooperative=cooperative
-        )
-        check_against(bound.launch, fn.info, self.module.path or None)
-        parameters = bound.launch.parameters([(p.name, p.offset, p.size) for p in fn.info.params], addresses)
-        result = self._session.launch(bound.launch, parameters)
-        found = launch_result(result, bound.launch, self.module, self.machine, rescheduled=self._rescheduled)
+            record, fn.name, grid, block, given, dynamic_shared=dynamic_shared, cooperative=cooperative
+        )  # fmt: skip
+        started = fitting(bound.launch, self.module, fn.name)
+        parameters = started.parameters([(p.name, p.offset, p.size) for p in fn.info.params], addresses)
+        result = self._session.launch(started, parameters)
+        found = launch_result(result, started, self.module, self.machine, rescheduled=self._rescheduled)
         self.launches.append(found)
         return found
 

@@ -17,6 +17,7 @@ from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result, run_launch
 from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import bind_arrays
+from binalloc.launch.merged import fitting, record_for
 from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.directives import CompiledKernel, compiled
@@ -117,14 +118,16 @@ def launch_kernel(
     if rescheduled:
         module = schedule(module, model)
         fn = module.function(fn.name)
+    record = record_for(module, fn.name, len(args))
     bound = bind_arrays(
-        fn.info, fn.name, grid, block, args, dynamic_shared=dynamic_shared, cooperative=cooperative, heap=heap,
+        record, fn.name, grid, block, args, dynamic_shared=dynamic_shared, cooperative=cooperative, heap=heap,
         printf_buffer=printf_buffer, symbols=symbols,
     )  # fmt: skip
+    launch = fitting(bound.launch, module, fn.name)
     asked = RunOptions(machine=model, **options)
-    result = run_launch(module, fn.name, bound.launch, asked, buffers=bound.buffers, textures=bound.textures)
+    result = run_launch(module, fn.name, launch, asked, buffers=bound.buffers, textures=bound.textures)
     bound.write_back(result.buffers)
-    return launch_result(result, bound.launch, module, model, rescheduled=rescheduled, arrays=bound.arrays)
+    return launch_result(result, launch, module, model, rescheduled=rescheduled, arrays=bound.arrays)
 
 
 def launch_result(

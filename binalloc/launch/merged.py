@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.instruction import Module
+from binalloc.isa.instruction import FunctionInfo, Module
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Argument, ArgumentKind, Launch
 
@@ -51,6 +51,12 @@ class Merge:
         arguments = (*original.arguments, extra)
         return replace(original, grid=(x, y, z), block=self.merged_block, arguments=arguments)
 
+    def original(self, info: FunctionInfo) -> FunctionInfo:
+        """Return a merged kernel's record as its launches see it: without the parameter that merging added, and for the
+        original's blocks."""
+        block = self.block if any(info.block) else info.block
+        return replace(info, params=info.params[:-1], block=block, max_threads=info.max_threads // self.count)
+
     def record(self) -> dict[str, object]:
         """Return what a provenance record says under `MERGED`."""
         return {"count": self.count, "block": list(self.block), "axis": self.axis}
@@ -87,6 +93,13 @@ def merge_of(module: Module, kernel: str) -> Merge | None:
     return merge
 
 
+def record_for(module: Module, kernel: str, arguments: int) -> FunctionInfo:
+    """Return a kernel's record for a launch with so many arguments. If blocks are merged, and it has as many as the
+    original, the record is the original's. Raises MalformedInput as `merge_of`."""
+    merge, info = merge_of(module, kernel), module.function(kernel).info
+    return info if merge is None or arguments != len(info.params) - 1 else merge.original(info)
+
+
 def _read(said: object) -> Merge | None:
     """Return what a record says, None if it is no merge."""
     if not isinstance(said, dict):
@@ -109,27 +122,39 @@ def fitting(launch: Launch, module: Module, kernel: str) -> Launch:
     """
     merge = merge_of(module, kernel)
     _require_dynamic(launch, module, kernel, merged=merge is not None)
+    if merge is not None and launch.block not in (merge.block, merge.merged_block):
+        raise MalformedInput(
+            "the record says that other blocks were merged than the launch has", file=module.path or None,
+            place=f"provenance of {kernel}", found=f"blocks of {launch.block}", expected=str(merge.block),
+        )  # fmt: skip
     if merge is not None and launch.block == merge.block and not any(a.name == GRID for a in launch.arguments):
         launch = merge.launch(launch)
     check_against(launch, module.function(kernel).info, module.path or None)
     return launch
 
 
-def _require_dynamic(launch: Launch, module: Module, kernel: str, *, merged: bool) -> None:
-    """Refuse a launch with other dynamic shared memory than the kernel was multiplexed for: no proof is of it. merged:
-    its blocks were merged; where the record does not say for how many bytes, it was for none."""
+def dynamic_of(module: Module, kernel: str) -> int | None:
+    """Return the bytes of dynamic shared memory for which a kernel was multiplexed, by the binary's record; None if it
+    does not say. Raises MalformedInput if it says something else."""
     found = [record[DYNAMIC] for record in module.provenance if record.get("kernel") == kernel and DYNAMIC in record]
-    if not found and not merged:
-        return
-    said = found[-1] if found else 0
-    if type(said) is not int or said < 0:
+    said = found[-1] if found else None
+    if said is not None and (type(said) is not int or said < 0):
         raise MalformedInput(
             "the record does not say with which dynamic shared memory the kernel was multiplexed",
             file=module.path or None, place=f"provenance of {kernel}", found=str(said)[:80], expected="bytes",
         )  # fmt: skip
-    if launch.dynamic_shared != said:
+    return said if isinstance(said, int) else None
+
+
+def _require_dynamic(launch: Launch, module: Module, kernel: str, *, merged: bool) -> None:
+    """Refuse a launch with other dynamic shared memory than the kernel was multiplexed for: no proof is of it. merged:
+    its blocks were merged; where the record does not say for how many bytes, it was for none."""
+    said = dynamic_of(module, kernel)
+    if said is None and not merged:
+        return
+    if launch.dynamic_shared != (said or 0):
         raise MalformedInput(
             "the record says that the kernel was multiplexed for other dynamic shared memory than the launch adds",
             file=module.path or None, place=f"kernel {kernel}", found=f"{launch.dynamic_shared:,} bytes",
-            expected=f"{said:,} bytes", remedy="Multiplex the original again with this launch.",
+            expected=f"{said or 0:,} bytes", remedy="Multiplex the original again with this launch.",
         )  # fmt: skip

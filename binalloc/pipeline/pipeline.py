@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
+from binalloc.launch.types import Launch
 from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, most_blocks, slots_for_blocks
 from binalloc.pipeline.block import require_block
 from binalloc.pipeline.directives import KeptDirectives, kept, obeyed
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
+from binalloc.pipeline.multiplex.choice import Turns, choose
+from binalloc.pipeline.multiplex.record import how_made
 from binalloc.pipeline.original import Original, baseline, run_original
 from binalloc.pipeline.own_machine import at_home
 from binalloc.pipeline.policies.levels import own_level
@@ -29,6 +32,7 @@ from binalloc.pipeline.steps.measure import measure, same_results
 from binalloc.pipeline.steps.proof import prove
 from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Tried, Version, given_functions
+from binalloc.pipeline.turns import OFF
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE
@@ -70,6 +74,18 @@ class Outcome:
     rescheduling: float | None = None
     local: Version | None = None  #: version by allocator `local` at the same number of blocks
     directives: KeptDirectives | None = None  #: the kernel's own directives, and what they cost
+    turns: Turns | None = None  #: versions whose blocks use shared memory in turns; None if none were asked for
+
+    @property
+    def multiplexed(self) -> bool:
+        """Return whether blocks of the version chosen use shared memory in turns, or for less of their lives."""
+        return self.turns is not None and self.turns.best is not None
+
+    @property
+    def launch(self) -> Launch | None:
+        """Return the launch of the version chosen: the request's, or of merged blocks."""
+        launch = self.request.launch
+        return launch if self.turns is None or launch is None else self.turns.launch(launch)
 
     @property
     def verified(self) -> bool:
@@ -145,17 +161,53 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     require_block(request.block, module.function(kernel).info, request.launch, module.path)
     if request.profile is not None:
         request.profile.executions(module, kernel)
+    running = request.emulate and request.launch is not None
+    if request.multiplex != OFF:
+        _require_multiplexable(request, running)
+        request = replace(request, sampled=False)
     try:
         original = Original(baseline(module, request))
     except Infeasible as e:
         raise no_baseline(module, request, e) from e
-    running = request.emulate and request.launch is not None
     if running:
         original = run_original(module, request, original.given)
     make = _explicit_rewrite if _explicit(request) else _automatic_rewrite
     outcome = make(module, request, original, running)
     outcome.directives = kept(module, request, original.given)
+    if request.multiplex != OFF:
+        _take_turns(module, outcome)
     return outcome
+
+
+def _require_multiplexable(request: Request, running: bool) -> None:
+    """Raise UsageError if a request for versions whose blocks use shared memory in turns contradicts itself."""
+    if _explicit(request):
+        raise UsageError(
+            Hint("{multiplex} chooses registers, slots and blocks itself"),
+            remedy=Hint("Leave out {registers}, {slots} and {blocks}."),
+        )
+    if not running:
+        raise UsageError(
+            Hint("{multiplex} measures versions in the emulator"), expected="a launch file",
+            remedy=Hint("Give {launch}, or leave out {multiplex}."),
+        )  # fmt: skip
+
+
+def _take_turns(module: Module, outcome: Outcome) -> None:
+    """Put the fastest version whose blocks use shared memory in turns in the place of the policy's, if it is worth
+    it."""
+    request, without = outcome.request, outcome.rewritten
+    outcome.turns = turns = choose(module, request, outcome.original, without)
+    if turns.best is None or turns.best.version is None:
+        return
+    version = turns.best.version
+    assert outcome.speedup is not None
+    assert without.cycles is not None
+    assert version.cycles is not None
+    outcome.parts = {"allocation": outcome.speedup, "turns": without.cycles / version.cycles}
+    outcome.rewritten, outcome.local, outcome.kept_original = version, None, False
+    outcome.same_results = same_results(request, outcome.given, version)
+    outcome.reason = turns.reason
 
 
 def explicit_budget(module: Module, request: Request) -> Budget:
@@ -391,5 +443,8 @@ def add_provenance(outcome: Outcome, source: bytes) -> Module:
     if request.inline != NONE:
         record["inline"] = request.inline
     module = outcome.rewritten.module
+    if outcome.turns is not None and outcome.turns.best is not None:
+        record |= how_made(outcome.turns.best.wanted, outcome.turns.best.built)
+        return replace(module, provenance=[*module.provenance[:-1], record])
     module.provenance = [*module.provenance, record]
     return module

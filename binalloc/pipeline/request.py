@@ -14,6 +14,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.search.unified import PRINTED, Reading
 from binalloc.pipeline.block import Three
 from binalloc.pipeline.profile import Profile, load_profile
+from binalloc.pipeline.turns import OFF
 from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 from binalloc.transform.rewrite.ways import NONE
@@ -131,6 +132,9 @@ class Request:
     """A profile or the path of one; without it, execution counts are estimated from loops."""
     inline: str = NONE
     """Which calls are inlined first (`rewrite.ways.WAYS`)."""
+    multiplex: str = OFF
+    """Which versions are tried, too, whose blocks use shared memory in turns: one of `turns.MULTIPLEX`. If there are
+    any, the whole grid is run."""
     sampled: bool = False
     """Whether only parts of large grids are run (`steps.sampling`)."""
     whole_gpu: bool = False

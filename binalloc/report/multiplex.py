@@ -6,19 +6,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from binalloc.errors import BinallocError
-from binalloc.pipeline.multiplex.build import MERGED, NAMED, Built
-from binalloc.pipeline.multiplex.multiplexing import SHORTER, Multiplexing, Tried
+from binalloc.launch.merged import GRID
+from binalloc.pipeline.multiplex.build import BLOCK, MERGED, Built, Wanted
+from binalloc.pipeline.multiplex.choice import Turns
+from binalloc.pipeline.multiplex.multiplexing import Multiplexing, Tried
 from binalloc.printable import count
-from binalloc.report.table import table
+from binalloc.report.table import TextTable, table
 
 if TYPE_CHECKING:
+    from binalloc.launch.types import Launch
     from binalloc.report.shapes.commands.multiplex import (
+        AdaptedLaunchJson,
         ChosenVersionJson,
         MultiplexedVersionJson,
         MultiplexingJson,
         MultiplexJson,
         SchemeJson,
+        TriedSchemesJson,
+        TurnsJson,
     )
+    from binalloc.report.shapes.parts.versions import VersionJson
 
 
 def multiplexing_json(found: Multiplexing, output: str | None, names: Mapping[str, str]) -> MultiplexingJson:
@@ -70,6 +77,34 @@ def chosen_json(found: Multiplexing, best: Tried | None) -> ChosenVersionJson:
     }
 
 
+def turns_json(turns: Turns, launch: Launch, names: Mapping[str, str], without: VersionJson) -> TurnsJson:
+    """Return a choice as JSON. launch: the original's. names: as in `multiplexing_json`. without: the policy's
+    version."""
+    tried, original = turns.tried, turns.tried.original
+    free = None if turns.free is None or isinstance(turns.free, BinallocError) else turns.free.cycles
+    out: TurnsJson = {
+        "among": turns.among,
+        "chosen": None if turns.best is None else chosen_json(tried, turns.best),
+        "reason": turns.reason,
+        "without": without,
+        "free": None if not free else round((original.cycles or 0) / free, 4),
+        "launch": _adapted(turns, launch),
+        "schemes": [_scheme(tried, each, names) for each in tried.tried],
+    }
+    if tried.shorter is not None:
+        out["shorter"] = _scheme(tried, tried.shorter, names)
+    return out
+
+
+def _adapted(turns: Turns, launch: Launch) -> AdaptedLaunchJson | None:
+    """Return the launch of merged blocks; None for the original's."""
+    merge = None if turns.best is None or turns.best.built is None else turns.best.built.merge
+    if merge is None:
+        return None
+    own = turns.launch(launch)
+    return {"grid": list(own.grid), "block": list(own.block), "original_grid": launch.grid[merge.axis]}
+
+
 def _scheme(found: Multiplexing, tried: Tried, names: Mapping[str, str]) -> SchemeJson:
     wanted, version, speedup = tried.wanted, tried.version, found.speedup(tried)
     out: SchemeJson = {
@@ -107,7 +142,6 @@ def _add_division(out: SchemeJson, built: Built) -> None:
 def render_multiplexing(found: MultiplexJson) -> str:
     """Return a comparison as text; its first line is the answer."""
     ran = [each for each in found["schemes"] if "speedup" in each]
-    alone = found.get("shorter")
     original, limits = found["original"], " and ".join(found["original"]["limits"])
     out = f"{found['kernel']}: {_answer(found, ran)}\n"
     how = "" if original["version"] == "the original" else f" ({original['version']})"
@@ -115,22 +149,56 @@ def render_multiplexing(found: MultiplexJson) -> str:
     out += f"{original['cycles']:,} cycles.\n\n"
     if "region_share" in found:
         out = f"{out.rstrip()}\n{_share(found['region_share'], found.get('region_share_refused'))}\n\n"
-    if ran:
-        shown: list[MultiplexedVersionJson] = [*([alone] if alone is not None and "speedup" in alone else []), *ran]
-        rows = [_row(each) for each in shown]
-        head = ["version", "speedup", "cycles", "registers", "slots", "bytes", "blocks", "results", "proof"]
-        out += table(head, rows, left=1) + "\n"
-    for each in ran:
-        if "divided" in each:
-            out += f"{_named(each)}: {_division(each)}\n"
-    every: list[MultiplexedVersionJson] = [*([alone] if alone is not None else []), *found["schemes"]]
-    for one in every:
-        if one["refused"] is not None:
-            out += f"No {_named(one)}: {one['refused']}\n"
-    for one in every:
-        if "unproven" in one and one["unproven"] is not None:
-            out += f"No proof of {_named(one)}: {one['unproven']}\n"
-    return out + ("" if found["output"] else "No file was written (-o FILE).\n")
+    return out + _versions(found) + ("" if found["output"] else "No file was written (-o FILE).\n")
+
+
+def render_turns(kernel: str, machine: str, turns: TurnsJson) -> tuple[str, str]:
+    """Return the answer to `--multiplex` as lines, and the versions behind it as text."""
+    head = "".join(f"{line}\n" for line in turns_answer(kernel, machine, turns))
+    return head, f"Versions whose blocks use shared memory in turns ({turns['among']})\n{_versions(turns)}"
+
+
+def turns_answer(kernel: str, machine: str, turns: TurnsJson) -> list[str]:
+    """Return the answer to `--multiplex`: what is taken, and how it is launched; or why nothing is."""
+    chosen, own = turns["chosen"], turns["launch"]
+    if chosen is None:
+        none = f"no version whose blocks use shared memory in turns is taken on {machine}"
+        return [f"{kernel}: {none}: {turns['reason']}."]
+    gain = f"{chosen['speedup']:.3f} times as fast as the original on {machine}, emulated"
+    head = [f"{kernel}: taken is {version_name(chosen)}, {gain}."]
+    if own is None:
+        return head
+    grid, block = (" x ".join(map(str, sides)) for sides in (own["grid"], own["block"]))
+    sides = f"grid {grid}, block {block}, {GRID} = {own['original_grid']:,}"
+    return [*head, f"The original's launch file runs it, adapted: {sides}."]
+
+
+def versions_table(found: TriedSchemesJson) -> TextTable | None:
+    """Return a table of the versions that were run; None if there is none of a scheme."""
+    if not any("speedup" in each for each in found["schemes"]):
+        return None
+    head = ["version", "speedup", "cycles", "registers", "slots", "bytes", "blocks", "results", "proof"]
+    return TextTable(head, [_row(each) for each in _every(found) if "speedup" in each])
+
+
+def reasons(found: TriedSchemesJson) -> list[str]:
+    """Return how versions divide memory, and why others were not run or proven, a line each."""
+    divided = [f"{version_name(one)}: {_division(one)}" for one in found["schemes"] if "divided" in one]
+    none = [f"No {version_name(one)}: {one['refused']}" for one in _every(found) if one["refused"] is not None]
+    unproven = ((version_name(one), one.get("unproven")) for one in _every(found))
+    return [*divided, *none, *(f"No proof of {name}: {why}" for name, why in unproven if why is not None)]
+
+
+def _every(found: TriedSchemesJson) -> list[MultiplexedVersionJson]:
+    alone = found.get("shorter")
+    return [*([alone] if alone is not None else []), *found["schemes"]]
+
+
+def _versions(found: TriedSchemesJson) -> str:
+    """Return the table of versions, and the lines below it."""
+    shown = versions_table(found)
+    rows = "" if shown is None else table(shown.head, shown.rows, left=1) + "\n"
+    return rows + "".join(f"{line}\n" for line in reasons(found))
 
 
 def _share(share: float | None, refused: str | None) -> str:
@@ -145,23 +213,19 @@ def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
     if chosen is not None and chosen["scheme"] == "original":
         return f"chosen is the original; no proven version of it is faster on {found['machine']}, emulated"
     if chosen is not None:
-        return f"chosen is {_named(chosen)}, {chosen['speedup']:.3f} times as fast on {found['machine']}, emulated"
+        gain = f"{chosen['speedup']:.3f} times as fast on {found['machine']}, emulated"
+        return f"chosen is {version_name(chosen)}, {gain}"
     best = max(ran, key=lambda each: each["speedup"], default=None)
     if best is None:
         return "no version that uses its shared memory in turns could be built and run"
     gained = "" if best["speedup"] > 1 else "nothing gained; best "
-    return f"{gained}{_named(best)} is {best['speedup']:.3f} times as fast on {found['machine']}, emulated"
+    return f"{gained}{version_name(best)} is {best['speedup']:.3f} times as fast on {found['machine']}, emulated"
 
 
-def _named(each: MultiplexedVersionJson | ChosenVersionJson) -> str:
-    if each["scheme"] == SHORTER:
-        return "shorter regions alone"
-    name = each["scheme"]
-    if each["merge"] is not None:
-        name += f" of {each['merge']}" + (", named barriers" if each["barriers"] == NAMED else "")
-    elif each["over"] is not None:
-        name += f" with {each['over']} more"
-    return name + (", shorter regions" if each["shorter_regions"] else "")
+def version_name(each: MultiplexedVersionJson | ChosenVersionJson) -> str:
+    """Return the name of a version."""
+    barriers, shorter = each["barriers"] or BLOCK, each["shorter_regions"]
+    return Wanted(each["scheme"], each["merge"], barriers, each["over"], shorter=shorter).name
 
 
 def _division(each: SchemeJson) -> str:
@@ -178,4 +242,4 @@ def _division(each: SchemeJson) -> str:
 def _row(each: MultiplexedVersionJson) -> tuple[object, ...]:
     same = {True: "the same", False: "DIFFERENT", None: "not compared"}[each["same_results"]]
     figures = each["cycles"], each["registers"], each["slots"], each["shared_bytes"], each["blocks_per_sm"]
-    return _named(each), f"{each['speedup']:.3f}", *figures, same, "proven" if each["proven"] else "none"
+    return version_name(each), f"{each['speedup']:.3f}", *figures, same, "proven" if each["proven"] else "none"

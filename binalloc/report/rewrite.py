@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from binalloc.emulator.host.figures.skew import LIMIT, change, cycles_range, cycles_text
 from binalloc.printable import count
 from binalloc.report.directives import directives_json, directives_lines
+from binalloc.report.multiplex import render_turns
 from binalloc.report.profile import profile_line
 from binalloc.report.table import table
 from binalloc.report.versions import solver_json, version_json
 
 if TYPE_CHECKING:
     from binalloc.pipeline.pipeline import Outcome, Tried, Version
+    from binalloc.report.shapes.commands.multiplex import TurnsJson
     from binalloc.transform.allocate.functions.solver import SolverReport
 
 _ROWS: tuple[
@@ -37,10 +39,15 @@ _ROWS: tuple[
 )  # fmt: skip
 
 
-def render_outcome(outcome: Outcome) -> str:
-    """Return the original beside the rewrite, the verdict, the speedup with its factors, and the levels of a search."""
+def render_outcome(outcome: Outcome, turns: TurnsJson | None = None) -> str:
+    """Return the original beside the rewrite, the verdict, the speedup with its factors, and the levels of a search.
+
+    turns: versions whose blocks use shared memory in turns, as JSON; None if none were asked for.
+    """
     request = outcome.request
-    lines = [f"{request.kernel} on {request.machine.name}, allocator {request.allocator}\n\n"]
+    answer, versions = ("", "") if turns is None else render_turns(request.kernel, request.machine.name, turns)
+    lines = [f"{answer}\n" if answer else ""]
+    lines.append(f"{request.kernel} on {request.machine.name}, allocator {request.allocator}\n\n")
     lines.append(_side_by_side(outcome))
     if outcome.given.allocated:
         lines.append(_not_as_given(outcome))
@@ -67,6 +74,8 @@ def render_outcome(outcome: Outcome) -> str:
     lines.append(_solver(outcome.rewritten.solver))
     if len(outcome.tried) > 1:
         lines.append("\n" + _levels(outcome.tried))
+    if versions:
+        lines.append(f"\n{versions}")
     return "".join(lines)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from binalloc.errors import UsageError
+from binalloc.pipeline.multiplex.build import Wanted
 from binalloc.pipeline.steps.row import OK, STATUSES, Row
 from binalloc.pipeline.sweeping.rows import COLUMNS, FLAG, INTEGER, NUMBER, SCHEMA_VERSION, TEXT, Value, columns_of
 from binalloc.pipeline.sweeping.sweep import Tally
@@ -25,6 +26,7 @@ _SHOWN = {
     "cycles": "cycles", "speedup": "speedup", "status": "status",
 }  # fmt: skip
 """Columns of a row that the text shows, and their headings."""
+_TURNS_AT = 4  # place of the column with versions whose blocks use shared memory in turns: behind their allocators
 
 
 def csv_bytes(rows: Sequence[Row]) -> bytes:
@@ -99,11 +101,19 @@ def sweep_json(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, out
 
 def render_rows(rows: Sequence[Row]) -> str:
     """Return a table of the most important columns, and the reasons of rows that lack figures or an allocator."""
-    text = table(list(_SHOWN.values()), [[getattr(row, name) for name in _SHOWN] for row in rows], left=4)
+    turns = any(row.scheme is not None for row in rows)
+    head = list(_SHOWN.values())
+    cells: list[list[object]] = [[getattr(row, name) for name in _SHOWN] for row in rows]
+    if turns:
+        head.insert(_TURNS_AT, "turns")
+        for row, shown in zip(rows, cells, strict=True):
+            shown.insert(_TURNS_AT, _version(row))
+    text = table(head, cells, left=4 + turns)
     reasons: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         if row.reason:
-            by = "" if row.status == OK else f"{row.allocator}"  # a reason beside OK is the original's
+            # a reason beside OK is the original's, or says what is not proven
+            by = "" if row.status == OK and row.scheme is None else " ".join([row.allocator, *_named(row)])
             at = f"{by} at {row.blocks}".strip() if row.blocks is not None else by
             reasons.setdefault((row.kernel, row.machine, row.reason), []).append(at)
     lines = [
@@ -111,6 +121,51 @@ def render_rows(rows: Sequence[Row]) -> str:
         for (kernel, machine, reason), places in reasons.items()
     ]
     return text + ("\n" if lines else "") + "".join(lines)
+
+
+def render_answers(rows: Sequence[Row]) -> str:
+    """Return for each kernel, machine and scheduler which version is the fastest, and whether its blocks use shared
+    memory in turns, a line each; "" if no row is about that."""
+    if all(row.scheme is None for row in rows):
+        return ""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.kernel, row.machine, row.scheduler), []).append(row)
+    return "".join(_answer(place, group) for place, group in groups.items())
+
+
+def _answer(place: tuple[str, str, str], rows: Sequence[Row]) -> str:
+    """Return which of some rows is the fastest."""
+    kernel, machine, scheduler = place
+    ran = [row for row in rows if row.speedup is not None and row.same_results is not False and row.proven is not False]
+    where = f"{one_line(kernel)} on {machine}, {scheduler}"
+    if not ran:
+        return f"{where}: no version was run\n"
+    best = max(ran, key=lambda row: row.speedup or 0)
+    others = [row for row in ran if (row.scheme is None) != (best.scheme is None)]
+    words = f"{where}: {_words(best)} is the fastest, {best.speedup:.3f} times as fast as the original, emulated"
+    if not others:
+        return f"{words}; of the versions in turns none was run and proven\n"
+    next_best = max(others, key=lambda row: row.speedup or 0)
+    which = "with" if best.scheme is None else "without"
+    return f"{words}; {which} turns {_words(next_best)} is, {next_best.speedup:.3f} times\n"
+
+
+def _words(row: Row) -> str:
+    """Return the version of a row in words."""
+    if row.scheme is not None:
+        return f"{_version(row)} by {row.allocator}"
+    return row.allocator if row.blocks is None else f"{row.allocator} at {count(row.blocks, 'block')}"
+
+
+def _version(row: Row) -> str | None:
+    """Return the name of a version whose blocks use shared memory in turns; None for others."""
+    return next(iter(_named(row)), None)
+
+
+def _named(row: Row) -> list[str]:
+    scheme = row.scheme
+    return [] if scheme is None else [Wanted(scheme, row.merge, shorter=bool(row.shorter_regions)).name]
 
 
 def render_counts(rows: Sequence[Row]) -> str:

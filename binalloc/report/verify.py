@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.proving.control_codes import ControlCodes
     from binalloc.pipeline.proving.limits import KeptLimit
     from binalloc.pipeline.proving.runs import ComparedRuns, FirstStore
+    from binalloc.pipeline.proving.turns import TurnsProof
     from binalloc.pipeline.proving.verify import Verification
     from binalloc.report.shapes.commands.verify import (
         ComparedOn,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         FirstStoreJson,
         HazardJson,
         LimitJson,
+        ProvenTurnsJson,
         VerificationJson,
     )
     from binalloc.verify.hazards.check import Hazard
@@ -38,6 +40,7 @@ def verification_json(found: Verification) -> VerificationJson:
         "unchanged": proof.unchanged,
         "checked": proof.passed,
         "findings": proof.findings,
+        "turns": [_turns(one) for one in proof.turns],
         "notes": proof.notes,
         "hint": proof.hint,
         "control_codes": _control_codes(found.control_codes),
@@ -49,6 +52,16 @@ def verification_json(found: Verification) -> VerificationJson:
         "first_store": None if runs is None or runs.first_store is None else _first_store(runs.first_store),
         "cycles": None if runs is None else {"original": runs.original, "rewritten": runs.rewritten},
         **_compared_on(runs),
+    }
+
+
+def _turns(found: TurnsProof) -> ProvenTurnsJson:
+    return {
+        "kernel": found.kernel,
+        "scheme": found.scheme,
+        "block": list(found.block),
+        "proven": found.proven,
+        "missing": found.missing or None,
     }
 
 
@@ -112,7 +125,7 @@ def _value(v: Shown) -> int | float | str:
 
 def render_verification(found: VerificationJson) -> str:
     """Return the verdicts of the check, of the control codes, of the runs and of the limits, with their findings."""
-    lines = []
+    lines = [_turns_line(one) for one in found["turns"]]
     if found["checked"] is not None:
         names = [name for name in found["kernels"] if name not in found["unchanged"]]
         what = ", ".join(names) or f"no kernel {'that changed' if found['kernels'] else 'in common'}"
@@ -139,6 +152,13 @@ def render_verification(found: VerificationJson) -> str:
             lines.append(f"  {side:9s} {store['value']!r}, by {store['store'] or 'no store'}\n")
     lines.append(_render_limits(found))
     return "".join(lines)
+
+
+def _turns_line(one: ProvenTurnsJson) -> str:
+    """Return a line that says whether a kernel's scheme is proven."""
+    block = " x ".join(map(str, one["block"]))
+    verdict = f"proven for blocks of {block}" if one["proven"] else "NOT proven"
+    return f"{one['kernel']}: blocks use shared memory in turns, {one['scheme']}: {verdict}\n"
 
 
 def _findings(texts: Sequence[str]) -> list[str]:

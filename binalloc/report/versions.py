@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from binalloc.pipeline.steps.row import known
 from binalloc.report.directives import directives_json
+from binalloc.report.multiplex import turns_json
 from binalloc.report.profile import profile_json
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.parts.versions import LevelJson, SampledJson, SpeedupParts, VersionJson
     from binalloc.transform.allocate.functions.solver import SolverReport
 
-FACTORS: tuple[Literal["occupancy", "local_traffic", "slots", "spills"], ...] = (
-    "occupancy", "local_traffic", "slots", "spills",
+FACTORS: tuple[Literal["occupancy", "local_traffic", "slots", "spills", "allocation", "turns"], ...] = (
+    "occupancy", "local_traffic", "slots", "spills", "allocation", "turns",
 )  # fmt: skip
 """Factors that a speedup may have (`split_speedup` in `pipeline/pipeline.py`), in the order of the report."""
 
@@ -96,10 +97,13 @@ def speedup_parts(parts: Mapping[str, float]) -> SpeedupParts:
     return found
 
 
-def outcome_to_dict(outcome: Outcome) -> OutcomeJson:
-    """Return what `rewrite --json` prints of an outcome, without its `schema_version`."""
+def outcome_to_dict(outcome: Outcome, names: Mapping[str, str] | None = None) -> OutcomeJson:
+    """Return what `rewrite --json` prints of an outcome, without its `schema_version`.
+
+    names: how reasons spell the library's parameters; None: as the library does.
+    """
     request = outcome.request
-    return {
+    found: OutcomeJson = {
         "kernel": request.kernel,
         "machine": request.machine.name,
         "allocator": request.allocator,
@@ -128,6 +132,10 @@ def outcome_to_dict(outcome: Outcome) -> OutcomeJson:
         "levels": [level_json(tried.row()) for tried in outcome.tried],
         "solver": [solver_json(report) for report in outcome.rewritten.solver],
     }
+    if outcome.turns is not None and request.launch is not None:
+        without = version_json(outcome.turns.without.row())
+        found["turns"] = turns_json(outcome.turns, request.launch, names or {}, without)
+    return found
 
 
 def rounded(value: float | None) -> float | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from binalloc.cli.files import check_page, write_output
+from binalloc.cli.group import SPELLINGS
 from binalloc.cli.inputs import (
     fitting_launch,
     kernel_of,
@@ -18,6 +19,7 @@ from binalloc.cli.inputs import (
     optional_launch,
     require_machine,
     require_read_paper,
+    require_runs,
     require_something_to_run,
 )
 from binalloc.cli.load import load_or_import
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @all_of(file_argument, kernel_option, own_machines_option, launch_option, size_option, json_option)
-@request_options("block", "policy", "readings", "allocator", "profile", "inline", "emulate")
+@request_options("block", "policy", "readings", "allocator", "profile", "inline", "multiplex", "emulate")
 @run_options()
 @click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
 @click.option("--certify", is_flag=True, help="Ask the exact allocator for a lower bound on the cost.")
@@ -79,6 +81,8 @@ def recommend(
 
     check_page(page, file, launch, wanted.profile)
     require_something_to_run(launch, wanted.emulate)
+    if wanted.multiplexes:
+        require_runs("--multiplex", launch, wanted.emulate)
     running = launch is not None if wanted.emulate is None else wanted.emulate
     chosen = wanted.policy or (DEFAULT if running else STATIC)
     require_read_paper(wanted.readings, chosen)
@@ -107,7 +111,7 @@ def recommend(
         else:
             command = _command(found, file, one or model.name, launch, size)
             answer: RecommendationJson = {
-                **recommendation_to_dict(module, found, command),
+                **recommendation_to_dict(module, found, command, SPELLINGS),
                 "machine_from": machine_from(module, name, one, model),
             }
             answers.append(answer)
@@ -136,10 +140,13 @@ def _command(found: Recommendation, file: str, machine: str, launch: str | None,
     words += [] if launch is None else ["--launch", launch]
     words += [] if size is None else ["--size", size]
     words += [] if launch is not None or request.block is None else ["--block", block_text(request.block)]
-    allocator = chosen.allocator or request.allocator
+    allocator = request.allocator if found.multiplexed else chosen.allocator or request.allocator
     words += [] if allocator == DEFAULT else ["--allocator", allocator]
     words += [] if request.inline == NONE else ["--inline", request.inline]
     words += [] if request.profile is None else ["--profile", request.profile.path]
+    if found.multiplexed:
+        policy = ["--policy", str(request.policy), "--whole-gpu", "--multiplex", request.multiplex]
+        return shlex.join([*words, *policy, "-o", f"{chosen.kernel}.out.loom"])
     words += ["--blocks", str(chosen.blocks_per_sm)] if chosen.idle_slots else []
     registers, slots = str(chosen.registers), str(chosen.slots)
     return shlex.join([*words, "--registers", registers, "--slots", slots, "-o", f"{chosen.kernel}.out.loom"])

@@ -8,12 +8,14 @@ import click
 
 from binalloc.cli.commands.rewrite_program import refuse_for_program, rewrite_a_program
 from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.group import SPELLINGS
 from binalloc.cli.inputs import (
     fitting_launch,
     kernel_of,
     machine_from,
     machine_of,
     require_machine,
+    require_runs,
     require_something_to_run,
 )
 from binalloc.cli.load import load_or_import
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 @json_option
 @request_options(
     "registers", "slots", "blocks", "automatic", "block", "policy", "readings", "allocator", "solver_limit", "layout",
-    "profile", "inline", "explain", "emulate",
+    "profile", "inline", "multiplex", "whole_gpu", "explain", "emulate",
 )
 @run_options("skews", "host_steps")
 def rewrite(source: GivenSource, output: str | None, as_json: bool, wanted: GivenRequest, options: RunOptions) -> None:
@@ -55,6 +57,8 @@ def rewrite(source: GivenSource, output: str | None, as_json: bool, wanted: Give
     not_over(output, source.file, source.launch, source.machine, wanted.profile)
     wanted.require_consistent()
     _require_launch(source.launch, wanted.emulate, options.skews)
+    if wanted.multiplexes:
+        require_runs("--multiplex", source.launch, wanted.emulate)
     loaded = source.any()
     if isinstance(loaded, Program):
         refuse_for_program(click.get_current_context().params, loaded)
@@ -88,17 +92,18 @@ def _print(module: Module, outcome: Outcome, chosen: str, output: str | None, *,
 
     request, rewritten = outcome.request, outcome.rewritten
     values = explanation(request.prepared_for(module).module, rewritten.explained) if request.explain else None
+    shown = outcome_to_dict(outcome, SPELLINGS)
     if as_json:
         explained: ExplainedJson = {} if values is None else {"explanation": values}
         found: RewriteJson = {
             "schema_version": SCHEMA_VERSION,
-            **outcome_to_dict(outcome),
+            **shown,
             "machine_from": chosen,
             **explained,
         }
         print_json(found)
     elif output != "-":
-        say(render_outcome(outcome))
+        say(render_outcome(outcome, shown.get("turns")))
         if values is not None:
             say(render_explanation(values, rewritten.copies))
         if output is None and outcome.verified:

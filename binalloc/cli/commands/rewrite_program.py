@@ -9,6 +9,7 @@ from binalloc.cli.inputs import machine_from, machine_of
 from binalloc.cli.load import load_or_import
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import UsageError
+from binalloc.pipeline.turns import OFF
 
 if TYPE_CHECKING:
     from binalloc.cli.request_options import GivenRequest
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
     from binalloc.launch.program.types import Program
     from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson
 
-_OF_ONE = ("skews", "explain", "profile", "block")
+_OF_ONE = ("skews", "explain", "profile", "block", "multiplex")
 """Options that have no meaning for a sequence: they concern one launch or one kernel."""
 
 
 def refuse_for_program(given: dict[str, Any], program: Program) -> None:
     """Raise UsageError for options that mean nothing for a sequence of launches. given: the command's parameters."""
     for name in _OF_ONE:
-        if given[name]:
+        if given[name] and given[name] != OFF:
             raise UsageError(
                 f"--{name} applies to one launch only, and the launch file has a sequence", file=program.path,
                 expected="a launch file of one launch",

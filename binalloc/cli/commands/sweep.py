@@ -20,6 +20,7 @@ from binalloc.cli.options import (
     json_option,
     launch_option,
     max_cycles_of,
+    multiplex_option,
     own_machines_option,
     size_option,
 )
@@ -101,6 +102,7 @@ class LevelList(NumberList):
     metavar="all|upwards|LIST",
     help="Blocks per SM: all that fit, the original's number and all above it, or numbers as 4,6-8.",
 )
+@multiplex_option
 @click.option(
     "-o", "--output", type=click.Path(allow_dash=True), help="Output file: Parquet if named .parquet, else CSV."
 )
@@ -117,6 +119,7 @@ def sweep(
     allocators: tuple[str, ...],
     schedulers: tuple[str, ...],
     levels: str | tuple[int, ...],
+    multiplex: str,
     output: str | None,
     cache: str | None,
     jobs: int | None,
@@ -150,7 +153,7 @@ def sweep(
         one
         for file, started in launches.items()
         for one in _asked(
-            file, started, size, given, machines, kernels, levels, allocators, schedulers, options, chosen
+            file, started, size, given, machines, kernels, levels, allocators, schedulers, options, multiplex, chosen
         )
     ]
     kept = Cache(finished_runs(cache))
@@ -205,6 +208,7 @@ def _asked(
     allocators: tuple[str, ...],
     schedulers: tuple[str, ...],
     options: RunOptions,
+    multiplex: str,
     chosen: list[SweptKernel],
 ) -> Iterator[Configuration]:
     """Yield all configurations to run of one file, and append to `chosen` which machine each kernel takes, and why.
@@ -220,15 +224,17 @@ def _asked(
         for subject in subjects:
             taken = machine_fields(module, subject.kernel, machine, subject.machine)
             chosen.append({"file": subject.file, "kernel": subject.kernel, **taken})
-            yield from configurations(module, subject, levels, allocators, schedulers, options)
+            yield from configurations(module, subject, levels, allocators, schedulers, options, multiplex)
 
 
 def _say(rows: list[Row], written: str | None, partial: bool) -> None:
     """Print the report: the rows, unless they were written to a file, and their number by status."""
-    from binalloc.report.sweep import render_counts, render_rows
+    from binalloc.report.sweep import render_answers, render_counts, render_rows
 
+    answers = render_answers(rows)
     if written is None and rows:
         marked = "PARTIAL: interrupted, further rows are not known.\n\n" if partial else ""
-        say(f"{marked}{render_rows(rows)}\n{render_counts(rows)}")
+        head = f"{answers}\n" if answers else ""
+        say(f"{head}{marked}{render_rows(rows)}\n{render_counts(rows)}")
     elif written is not None and written != "-":
-        say(f"{render_counts(rows)}Written: {one_line(written)}\n")
+        say(f"{answers}{render_counts(rows)}Written: {one_line(written)}\n")

@@ -19,6 +19,7 @@ from binalloc.emulator.state.memories import Array
 from binalloc.errors import BinallocError, Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.file import complete
+from binalloc.launch.merged import Merge, merge_of
 from binalloc.launch.program.binding import bind_step
 from binalloc.launch.program.expressions import Number, Scope
 from binalloc.launch.program.types import LaunchStep, Program
@@ -205,6 +206,7 @@ class _Runner:
         self.session, self.ran, self.kernels = session, ran, kernels
         self.left, self.stop_at, self.progress = session.options.max_cycles, stop_at, progress
         self.cycles = 0
+        self.merges: dict[str, Merge | None] = {}  #: by kernel, as far as they are launched
 
     def array(self, name: str) -> Array:
         return self.session.memory.view(name)
@@ -221,8 +223,9 @@ class _Runner:
     def launch(self, step: LaunchStep, scope: Scope, rounds: tuple[int, ...]) -> None:
         session, fn = self.session, self.kernels[step.kernel]
         launch, parameters = bind_step(
-            step, fn.info, fn.name, session.held, scope, session.addresses(), session.module.path or None
-        )
+            step, fn.info, fn.name, session.held, scope, session.addresses(), session.module.path or None,
+            self._merge(fn.name),
+        )  # fmt: skip
         if self.stop_at == session.launched:
             raise LaunchReached(session, launch, parameters)
         try:
@@ -249,6 +252,12 @@ class _Runner:
             self.ran.largest[fn.name] = launch
         if self.progress is not None:
             self.progress(number + 1, fn.name, self.cycles)
+
+    def _merge(self, kernel: str) -> Merge | None:
+        """Return how the blocks of a kernel were merged, None if they were not."""
+        if kernel not in self.merges:
+            self.merges[kernel] = merge_of(self.session.module, kernel)
+        return self.merges[kernel]
 
     def _left(self) -> int | None:
         """Return the cycles that the next launch may take, None for no limit."""

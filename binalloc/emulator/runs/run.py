@@ -43,7 +43,8 @@ from binalloc.emulator.stops.stopped import Stopped, take_back
 from binalloc.errors import BinallocError, Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.loom import LOOM
-from binalloc.launch.file import check_against, complete
+from binalloc.launch.file import complete
+from binalloc.launch.merged import fitting
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 from binalloc.printable import count
@@ -117,7 +118,7 @@ def run_launch(
     buffers: Mapping[str, Array] | None = None,
     textures: Mapping[str, Array] | None = None,
 ) -> Result:
-    """Run `kernel` of `module` as `launch` says.
+    """Run `kernel` of `module` as `launch` says. If blocks are merged, the original's launch is adapted.
 
     Args:
         options: how it runs.
@@ -134,7 +135,7 @@ def run_launch(
     """
     machine = options.machine
     fn = find_function(module, kernel)
-    check_against(launch, fn.info, module.path or None)
+    launch = fitting(launch, module, kernel)
     need = resources_of(module, fn, launch, registers_of(module, fn, options), options)
     resident = options.ideal_blocks
     if resident is None:

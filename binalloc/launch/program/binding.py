@@ -13,6 +13,7 @@ from dataclasses import replace
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import FunctionInfo, Param
 from binalloc.launch.file import check_against
+from binalloc.launch.merged import Merge
 from binalloc.launch.numbers.dtypes import PART, POINTER_BYTES, kind_of, rounded, shown
 from binalloc.launch.program.expressions import Expression, Number, Scope
 from binalloc.launch.program.types import Given, LaunchStep
@@ -27,14 +28,15 @@ _SIZES = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 def bind_step(
     step: LaunchStep, info: FunctionInfo, kernel: str, held: Launch, scope: Scope, addresses: Mapping[str, int],
-    binary: str | None,
+    binary: str | None, merge: Merge | None = None,
 ) -> tuple[Launch, bytes]:  # fmt: skip
     """Return the launch of a step with present values, and the parameters' bytes. Its arguments have the names of the
     kernel's parameters; behind them come the buffers that some of them point into.
 
     kernel: its name in the binary (path `binary`). info: its record. held: the program's arguments. addresses: of
-    buffers, and handles of textures, by argument. Raises MalformedInput for values that are out of range, UsageError
-    where the launch contradicts the binary.
+    buffers, and handles of textures, by argument. merge: how blocks were merged; None if they were not. A step with the
+    original's blocks is adapted then. Raises MalformedInput for values that are out of range, UsageError where the
+    launch contradicts the binary.
     """
     grid, block = (
         _dimensions(dims, limits, scope)
@@ -45,6 +47,8 @@ def bind_step(
     if math.prod(grid) >= 2**31:
         step.grid[0].at.fail("too many blocks", math.prod(grid), "fewer than 2^31")
     dynamic = step.dynamic_shared.integer(scope, 0, MAX_DYNAMIC_SHARED)
+    adapts = merge if merge is not None and block == merge.block else None
+    own, info = info, info if adapts is None else adapts.original(info)
     passed = _passed(step, info, held, scope)
     renamed = tuple(replace(a, name=p.name) for p, a in zip(info.params, passed, strict=True))
     launch = Launch(
@@ -59,7 +63,14 @@ def bind_step(
     out = bytearray(max((p.offset + p.size for p in info.params), default=0))
     for p, a in zip(info.params, passed, strict=True):
         out[p.offset : p.offset + p.size] = parameter_bytes(a, p.size, addresses)
-    return launch, bytes(out)
+    return (launch, bytes(out)) if adapts is None else _adapted(launch, bytes(out), adapts, own)
+
+
+def _adapted(launch: Launch, parameters: bytes, merge: Merge, info: FunctionInfo) -> tuple[Launch, bytes]:
+    """Return the launch of merged blocks, and its parameters' bytes. info: the record of the merged kernel."""
+    launch, last = merge.launch(launch), info.params[-1]
+    extent = parameter_bytes(launch.argument(last.name), last.size, {})
+    return launch, parameters.ljust(last.offset, b"\0") + extent
 
 
 def _pointed_at(passed: Sequence[Argument], held: Launch) -> tuple[Argument, ...]:

@@ -35,7 +35,8 @@ class Certificate:
 def certificate(module: Module, outcome: Outcome, solve: bool) -> Certificate | None:
     """Return the certificate of the version chosen; None if no allocator made it.
 
-    solve: whether the exact allocator may look for a bound if there is no other, for as long as the request allows.
+    solve: whether the exact allocator may look for a bound if there is no other, for as long as the request allows. It
+    looks for none if blocks use shared memory in turns, since the code is another.
     """
     chosen = outcome.rewritten
     if chosen.cost is None:
@@ -45,7 +46,7 @@ def certificate(module: Module, outcome: Outcome, solve: bool) -> Certificate | 
         return Certificate(achieved, 0.0, "nothing is spilled")
     if chosen.bound is not None:
         return Certificate(achieved, chosen.bound, outcome.request.allocator)
-    bound = _solved(module, outcome, chosen) if solve else None
+    bound = _solved(module, outcome, chosen) if solve and not outcome.multiplexed else None
     return Certificate(achieved, bound, "" if bound is None else CPSAT)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.pipeline.advice.caps import least_cap
 from binalloc.pipeline.bound import DRAM, LINK
+from binalloc.pipeline.multiplex.build import AS_THEY_RUN
 from binalloc.printable import count
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def _of_choice(outcome: Outcome) -> list[Note]:
     original, chosen, found = outcome.original, outcome.rewritten, []
     if outcome.kept_original or outcome.by_order_alone:
         return []
+    if outcome.multiplexed:
+        return _of_turns(outcome)
     more = chosen.local_bytes - original.local_bytes
     if more > 0:
         text = f"the number of blocks takes {count(more, 'byte')} more of local memory per thread: spills"
@@ -102,6 +105,22 @@ def _of_choice(outcome: Outcome) -> list[Note]:
     if chosen.registers < floor:
         text = f"ptxas takes no cap below {floor} registers: with {floor}, other figures than these may come out"
         found.append(Note(80, True, text))
+    return found
+
+
+def _of_turns(outcome: Outcome) -> list[Note]:
+    """Note what a version asks for whose blocks use shared memory in turns."""
+    assert outcome.turns is not None
+    best, found = outcome.turns.best, list[Note]()
+    if best is None:
+        return found
+    if best.wanted.scheme in AS_THEY_RUN:
+        text = "no GPU has the instructions by which blocks get shared memory as they run: the gain is a what-if"
+        found.append(Note(95, True, text))
+    if best.wanted.merge is not None:
+        text = f"a merged block does the work of {best.wanted.merge} of the grid, and its kernel has one more parameter"
+        found.append(Note(65, False, f"{text}; binalloc runs it with the original's launch file"))
+    found.append(Note(64, False, "it is proven for blocks of the launch's size alone, and requires them"))
     return found
 
 

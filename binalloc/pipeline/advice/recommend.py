@@ -72,7 +72,8 @@ class Recommendation:
     #: what-if curves by resource: registers per thread, the user's shared bytes per block, threads per block. All other
     #: resources are the original's, as the kernel's directives leave them
     curves: dict[str, Curve]
-    filled: Filling | None  #: how the grid fills the GPU with the recommended blocks; None without a launch
+    #: how the grid fills the GPU with the recommended blocks, merged ones if they are; None without a launch
+    filled: Filling | None
     notes: list[Note]  #: by weight
     bound: Bound | None  #: of the original; None if it cannot be found
     lines: list[HotLine]  #: the hottest lines, the hottest first
@@ -86,6 +87,11 @@ class Recommendation:
     def chosen(self) -> Version:
         """Return the recommended version."""
         return self.outcome.rewritten
+
+    @property
+    def multiplexed(self) -> bool:
+        """Return whether blocks of the recommended version use shared memory in turns, or for less of their lives."""
+        return self.outcome.multiplexed
 
     @property
     def leave(self) -> bool:
@@ -117,14 +123,14 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
     outcome = _judged(rewrite_kernel(module, replace(request, whole_gpu=True)))
     request = outcome.request
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
-    filled = filling(request.launch, request.machine, outcome.rewritten.blocks_per_sm)
+    filled = filling(outcome.launch, request.machine, outcome.rewritten.blocks_per_sm)
     bound = _bound(module, outcome)
     return Recommendation(
         outcome,
         characterise(module, request, outcome.given, use),
         use,
         _occupancy(outcome.given, request),
-        _occupancy(outcome.rewritten, request),
+        _occupancy(outcome.rewritten, replace(request, launch=outcome.launch)),
         _curves(request, use.given(outcome.given.registers)),
         filled,
         notes_of(outcome, filled, bound),

@@ -34,6 +34,10 @@ hands its turn to the next. Compute capability 1.x has no named ones."""
 _NAMED_SINCE = 2  # major number of the compute capability
 AS_THEY_RUN = (HW, CO_HW)
 """The schemes whose instructions no GPU has."""
+SCHEMES = (VTB, PIPE, HW, CO_VTB, CO_HW)
+"""All schemes, in the order in which reports have them."""
+SHORTER = "shorter"
+"""Stands for no scheme at all: access regions are shorter."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,17 @@ class Wanted:
     #: of CO-VTB and CO-HW: what is private; empty: the cut that the model chooses
     splits: tuple[Split, ...] = ()
     shorter: bool = False  #: access regions are made shorter first
+    private: int | None = None  #: of CO-VTB and CO-HW: private bytes as a bitset, in place of `splits`
+
+    @property
+    def name(self) -> str:
+        """Return the version's name in reports."""
+        if self.scheme == SHORTER:
+            return "shorter regions alone"
+        several = f" of {self.merge}" if self.merge is not None else ""
+        several += ", named barriers" if self.barriers == NAMED else ""
+        more = f" with {self.over} more" if self.over is not None else ""
+        return self.scheme + several + more + (", shorter regions" if self.shorter else "")
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,7 @@ class Built:
     variables: tuple[DividedVariable, ...] = ()  #: of CO-VTB and CO-HW: those with private bytes
     #: of VTB and PIPE: bytes of dynamic shared memory for which it was made; `later` has them as a variable
     dynamic: int = 0
+    cut: int = 0  #: of CO-VTB and CO-HW: the private bytes of the original, as a bitset
 
 
 def build(module: Module, request: Request, wanted: Wanted) -> Built:
@@ -88,8 +104,8 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     if threads > most:
         raise Refused("a merged block has more threads than a block of the machine can have", place=kernel,
                       found=f"{threads:,} threads", expected=f"at most {most:,}")  # fmt: skip
-    private = 0
-    if wanted.scheme in (CO_VTB, CO_HW):
+    private = wanted.private or 0
+    if wanted.scheme in (CO_VTB, CO_HW) and wanted.private is None:
         private = private_of(module, request, wanted.splits, wanted.merge, wanted.over)
     variables = divided_variables(module.function(kernel), private)
     if wanted.scheme in (HW, CO_HW):
@@ -97,7 +113,7 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
         parts = made.parts
         return Built(
             made.module, launch, len(made.regions), parts=parts, private=parts.private, public=parts.public,
-            variables=variables,
+            variables=variables, cut=private,
         )  # fmt: skip
     assert wanted.merge is not None
     if wanted.barriers == NAMED and request.machine.limits.major < _NAMED_SINCE:
@@ -116,7 +132,7 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     )  # fmt: skip
     if wanted.scheme != CO_VTB:
         return built
-    return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables)
+    return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables, cut=private)
 
 
 def checked(module: Module, built: Built, kernel: str) -> CheckReport:

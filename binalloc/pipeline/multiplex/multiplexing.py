@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from binalloc.errors import BinallocError, KernelFault, LimitHit, Refused
 from binalloc.isa.instruction import Module
-from binalloc.launch.merged import DYNAMIC, MERGED
 from binalloc.pipeline.multiplex.build import (
     AS_THEY_RUN,
     BLOCK,
@@ -21,6 +20,7 @@ from binalloc.pipeline.multiplex.build import (
     CO_VTB,
     HW,
     PIPE,
+    SHORTER,
     VTB,
     Built,
     Wanted,
@@ -28,20 +28,19 @@ from binalloc.pipeline.multiplex.build import (
     checked,
 )
 from binalloc.pipeline.multiplex.fit import fastest
+from binalloc.pipeline.multiplex.record import how_made
 from binalloc.pipeline.multiplex.share import region_share
 from binalloc.pipeline.multiplex.shorter import Shorter, shorter_regions
 from binalloc.pipeline.original import baseline, run_original
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.steps.measure import same_results
 from binalloc.pipeline.steps.proof import require_no_hazard, require_proof
-from binalloc.pipeline.steps.record import MULTIPLEXED, made_of
+from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Version
 
 if TYPE_CHECKING:
     from binalloc.transform.multiplex.split import Split
 
-SHORTER = "shorter"
-"""Stands for no scheme at all: access regions are shorter."""
 AUTO = "auto"
 """Stands for all schemes, of which the best version is chosen."""
 _NOTED = (Refused, KernelFault, LimitHit)
@@ -87,12 +86,16 @@ class Multiplexing:
         good = [t for t in self.tried if t.may_be_used]
         return max(good, key=lambda t: self.speedup(t) or 0, default=None)
 
+    def usable(self, today: bool) -> list[Tried]:
+        """Return all versions that may be used, shorter regions alone among them. today: without instructions that no
+        GPU has."""
+        every = self.tried if self.shorter is None else [self.shorter, *self.tried]
+        return [t for t in every if t.may_be_used and not (today and t.wanted.scheme in AS_THEY_RUN)]
+
     def chosen(self, today: bool) -> Tried | None:
         """Return the fastest of all versions that may be used, shorter regions alone among them; None where the
         original is as fast. today: without instructions that no GPU has."""
-        every = self.tried if self.shorter is None else [self.shorter, *self.tried]
-        good = [t for t in every if t.may_be_used and not (today and t.wanted.scheme in AS_THEY_RUN)]
-        best = max(good, key=lambda t: self.speedup(t) or 0, default=None)
+        best = max(self.usable(today), key=lambda t: self.speedup(t) or 0, default=None)
         return best if best is not None and (self.speedup(best) or 0) > 1 else None
 
 
@@ -120,15 +123,16 @@ def wanted_versions(
 
 
 def multiplex_kernel(
-    module: Module, request: Request, versions: Sequence[Wanted], share: bool = False
+    module: Module, request: Request, versions: Sequence[Wanted], share: bool = False, original: Version | None = None
 ) -> Multiplexing:
     """Return a kernel with the wanted versions, all measured. share: measure the share of access regions, too.
+    original: a run of the kernel, over which speedups are; None for the fastest that is found.
 
     Raises KernelFault and LimitHit of the original's run. What cannot be built, does not fit on an SM, faults, or comes
     to a limit is noted with its reason.
     """
     assert request.launch is not None
-    original = _original(module, request)
+    original = _original(module, request) if original is None else original
     shorter: Shorter | Refused | None = None
     if any(wanted.shorter for wanted in versions):
         try:
@@ -141,23 +145,24 @@ def multiplex_kernel(
 
 
 def recorded(tried: Tried, request: Request, source: bytes) -> Module:
-    """Return a version's module with a record of what it was made of and how, and with the size of its blocks as the
-    required one: for others there is no proof. source: bytes of the input."""
+    """Return a version's module with a record of what it was made of and how. source: bytes of the input."""
+    assert tried.version is not None
+    module = tried.version.module
+    record = made_of(source, request) | how_made(tried.wanted, tried.built)
+    return replace(module, provenance=[*module.provenance[:-1], record])
+
+
+def _with_record(version: Version, request: Request, how: dict[str, object]) -> Version:
+    """Return a version whose module says how it was made, and has the size of its blocks as the required one: for
+    others there is no proof. request: with the version's launch."""
     assert request.launch is not None
-    version, wanted = tried.version, tried.wanted
-    assert version is not None
-    how: dict[str, object] = {MULTIPLEXED: wanted.scheme, "shorter_regions": wanted.shorter}
-    if tried.built is not None:
-        how[DYNAMIC] = request.launch.dynamic_shared
-    if tried.built is not None and tried.built.merge is not None:
-        how[MERGED] = tried.built.merge.record()
-    block = (request.launch if tried.built is None else tried.built.launch).block
+    module, block = version.module, request.launch.block
     functions = [
-        replace(fn, info=replace(fn.info, block=block)) if fn.name == request.kernel else fn
-        for fn in version.module.functions
+        replace(fn, info=replace(fn.info, block=block)) if fn.name == request.kernel else fn for fn in module.functions
     ]
-    provenance = [*version.module.provenance, made_of(source, request) | how]
-    return replace(version.module, functions=functions, provenance=provenance)
+    record = {"tool": "binalloc", "kernel": request.kernel, "machine": request.machine.name} | how
+    made = replace(module, functions=functions, provenance=[*module.provenance, record])
+    return replace(version, module=made, proven=True)
 
 
 def _original(module: Module, request: Request) -> Version:
@@ -205,15 +210,13 @@ def _tried(
     built = None if wanted.scheme == SHORTER else build(module, request, wanted)
     made, launch = (module, request.launch) if built is None else (built.module, built.launch)
     options = replace(request.options, over=wanted.over)
-    own = Request(
-        request.kernel, request.machine, launch, options=options, progress=request.progress,
-        allocator=request.allocator,
-    )  # fmt: skip
+    own = replace(request, launch=launch, options=options, profile=None, explain=False, prepared=Preparations())
     version = fastest(made, own, wanted.scheme, slots=wanted.scheme not in AS_THEY_RUN)
     require_proof(made, version.module, own)
     require_no_hazard(version.module, request.machine)
     if built is not None:
         unproven = unproven or unproven_step(module, built, request.kernel)
+    version = _with_record(version, own, how_made(wanted, built))
     return Tried(wanted, version, None, same_results(request, original, version), built, unproven)
 
 

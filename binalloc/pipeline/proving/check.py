@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from binalloc.pipeline.proving.turns import TurnsProof, prove_turns
 from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.steps.record import MULTIPLEXED
 from binalloc.printable import quoted
@@ -13,6 +14,7 @@ from binalloc.version import IMPORTER
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Function, Module, Origin
     from binalloc.launch.types import Launch
+    from binalloc.models.machines.model import Machine
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class SymbolicProof:
     findings: list[str]  #: what the checker could not prove, a sentence each
     notes: list[str]  #: the checker's remarks that are no findings, a sentence each
     hint: str | None  #: a likely cause of the findings; None if there is none
+    turns: list[TurnsProof] = field(default_factory=list)  #: of kernels whose blocks use shared memory in turns
 
     @property
     def passed(self) -> bool | None:
@@ -31,10 +34,15 @@ class SymbolicProof:
         return None if self.unchanged == self.kernels and not self.findings else not self.findings
 
 
-def prove_kernels(old: Module, new: Module, names: list[str], *, whole: bool) -> SymbolicProof:
-    """Check the named kernels of `new` against `old`. whole: whether both binaries should have no other kernels."""
-    findings, notes, unchanged = _check(old, new, names, whole=whole)
-    return SymbolicProof(names, unchanged, findings, notes, _hint(old, new) if findings else None)
+def prove_kernels(old: Module, new: Module, names: list[str], machine: Machine, *, whole: bool) -> SymbolicProof:
+    """Check the named kernels of `new` against `old`. whole: whether both binaries should have no other kernels.
+    machine: the one for which kernels were made whose blocks use shared memory in turns."""
+    made, turns = prove_turns(old, new, names, machine)
+    lost = [f"{one.kernel}: {one.missing}" for one in turns if one.missing]
+    if any(one.module is None for one in turns):
+        return SymbolicProof(names, [], lost, [], _hint(old, new), turns)
+    findings, notes, unchanged = _check(made, new, names, whole=whole)
+    return SymbolicProof(names, unchanged, lost + findings, notes, _hint(old, new) if findings else None, turns)
 
 
 def kernels_to_prove(old: Module, new: Module, kernel: str | None) -> list[str]:
@@ -103,8 +111,8 @@ def _hint(old: Module, new: Module) -> str | None:
         hints.append(text + "`binalloc rewrite` writes one: are the two arguments swapped (verify ORIGINAL REWRITTEN)?")
     turned = sorted({str(r["kernel"]) for r in new.provenance if MULTIPLEXED in r and "kernel" in r})
     if turned:
-        text = f"shared memory of {quoted(', '.join(turned))} is multiplexed: `multiplex` proves that, step by step, "
-        hints.append(text + "before it writes it")
+        text = f"blocks of {quoted(', '.join(turned))} use shared memory in turns: the steps to that are made again of "
+        hints.append(text + "the original, so that it has to be the one of which they were made, by this binalloc")
     return ". ".join(hints) or None
 
 

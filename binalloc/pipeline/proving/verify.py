@@ -58,13 +58,15 @@ def verify_rewrite(
     it is the only one, and if the checker can follow it. With `kernel`, this kernel is proven, and the others are
     proven to be unchanged.
 
+    A kernel whose blocks use shared memory in turns is proven step by step, by the binary's record (`prove_turns`).
+
     A binary that `rewrite` did not write has no instruction map. If a function is as long as the original's of the same
     name, the checker is offered the identity as the map, a hint that it does not trust.
     """
     from binalloc.launch.program.types import Program
 
     names = kernels_to_prove(old, new, kernel)
-    proof = prove_kernels(old, new, names, whole=kernel is None)
+    proof = prove_kernels(old, new, names, options.machine, whole=kernel is None)
     found = Verification(proof, check_control_codes(new, options.machine))
     if isinstance(launch, Program):
         ran = launch.path or "the program"

@@ -37,6 +37,10 @@ class Row:
     blocks: int | None = None  #: the level: resident blocks aimed at
     registers_allowed: int | None = None  #: per thread
     slots_allowed: int | None = None  #: per thread
+    #: of a version whose blocks use shared memory in turns: its scheme; "shorter" for shorter access regions alone
+    scheme: str | None = None
+    merge: int | None = None  #: blocks that are merged into one
+    shorter_regions: bool | None = None  #: whether access regions were made shorter first; None without a scheme
     status: str = OK  #: one of `STATUSES`
     reason: str = ""  #: why there are no figures, or a remark on them
 

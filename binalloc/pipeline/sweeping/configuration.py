@@ -15,8 +15,11 @@ from binalloc.launch.types import Launch
 from binalloc.models.machines.budget import Budget, levels
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
+from binalloc.pipeline.multiplex.build import Wanted
+from binalloc.pipeline.multiplex.choice import every_version
 from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.sweeping.keys import binary_digest, launch_digest
+from binalloc.pipeline.turns import OFF
 from binalloc.transform.allocators.table import find_allocator
 
 ORIGINAL = "original"
@@ -63,11 +66,14 @@ class Configuration:
     slots: int | None = None  #: slots per thread that the level leaves; None as for `registers`
     held: bool = False  #: whether it is the original with no more than `blocks` resident, though there is room for more
     refused: str = ""  #: why any allocator must leave the kernel as it is; "" if the kernel can be rewritten
+    #: the version whose blocks use shared memory in turns, at the number of blocks that suits it best; None for others
+    wanted: Wanted | None = None
+    among: str = OFF  #: all such versions of the sweep: a row of `turns.MULTIPLEX`
 
     @property
     def fits(self) -> bool:
         """Return whether the machine can hold so many blocks."""
-        return self.allocator == ORIGINAL or self.registers is not None
+        return self.allocator == ORIGINAL or self.registers is not None or self.wanted is not None
 
 
 def configurations(
@@ -77,10 +83,13 @@ def configurations(
     allocators: Sequence[str],
     schedulers: Sequence[str],
     options: RunOptions,
+    multiplex: str = OFF,
 ) -> Iterator[Configuration]:
-    """Yield, for each scheduler, the original and then each level by each allocator.
+    """Yield, for each scheduler, the original, then each level by each allocator, then the versions whose blocks use
+    shared memory in turns.
 
-    module: the subject's binary. wanted: the levels. options: how all of them are run, but for the scheduler. Below the
+    module: the subject's binary. wanted: the levels. options: how all of them are run, but for the scheduler.
+    multiplex: which versions whose blocks use shared memory in turns: a row of `turns.MULTIPLEX`. Below the
     original's own number of blocks there are registers to spare. Such a level is the original program with so many
     blocks resident, for every allocator. Raises UsageError for unknown names of allocators and schedulers.
     """
@@ -100,6 +109,9 @@ def configurations(
             registers, slots = (None, None) if found is None else (found.registers, found.slots)
             for name in allocators:
                 yield Configuration(subject, asked, name, blocks, registers, slots, blocks < own, refused)
+        for name in allocators if multiplex != OFF else ():
+            for version in every_version(multiplex):
+                yield Configuration(subject, asked, name, wanted=version, among=multiplex)
 
 
 def _refused(module: Module, kernel: str) -> str:

@@ -24,6 +24,7 @@ from binalloc.pipeline.sweeping.configuration import ALL, Configuration, Levels,
 from binalloc.pipeline.sweeping.executors import Here, Processes
 from binalloc.pipeline.sweeping.rows import Value, columns_of
 from binalloc.pipeline.sweeping.sweep import sweep
+from binalloc.pipeline.turns import OFF
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 
 
@@ -35,6 +36,7 @@ def sweep_kernel(
     levels: Levels = ALL,
     allocators: Sequence[str] = (DEFAULT_ALLOCATOR,),
     schedulers: Sequence[str] = (DEFAULT_SCHEDULER,),
+    multiplex: str = OFF,
     jobs: int = 1,
     cache: str | Path | None = None,
     progress: Progress = lambda _: None,
@@ -48,6 +50,8 @@ def sweep_kernel(
         machines: models, their names or paths of their files; without them, the binary's own, or its target's.
         levels: "all", "upwards" (from the original's own number of blocks), or numbers of blocks.
         allocators, schedulers: by name.
+        multiplex: "today" or "any" for versions whose blocks use shared memory in turns, too; "any" has also those with
+            instructions that no GPU has.
         jobs: number of processes; 1 is this process alone.
         cache: a folder that keeps finished tasks, so that they are not done again; None to keep none.
         progress: is called with lines on how far the sweep is.
@@ -55,7 +59,8 @@ def sweep_kernel(
 
     Returns:
         A dictionary for each row, by the columns of SWEEP.md: for each machine and scheduler the original, then every
-        level by every allocator. If a row has no figures, its `status` and `reason` say why.
+        level by every allocator, then the versions whose blocks use shared memory in turns. If a row has no figures,
+        its `status` and `reason` say why.
 
     Raises:
         UsageError: an unknown name, or a launch that does not fit the kernel.
@@ -68,7 +73,7 @@ def sweep_kernel(
     for one in [None] if machines is None else machines:
         machine = own_machine(module, kernel.name, one, runs=False)
         subject = Subject(module.path, binary, kernel.name, launch, machine)
-        asked += configurations(module, subject, levels, allocators, schedulers, how)
+        asked += configurations(module, subject, levels, allocators, schedulers, how, multiplex)
     with tempfile.TemporaryDirectory() as folder:
         kept = Cache(Path(folder if cache is None else cache))
         with Here() if jobs == 1 else Processes(jobs, lambda: warm_up(how.engine)) as executor:

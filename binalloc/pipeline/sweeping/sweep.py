@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from binalloc.pipeline.multiplex.build import Wanted
 from binalloc.pipeline.request import Progress
 from binalloc.pipeline.steps.row import OK, Row
 from binalloc.pipeline.sweeping.cache import Cache, Outcome
@@ -17,6 +18,7 @@ from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
 from binalloc.pipeline.sweeping.executors import Executor
 from binalloc.pipeline.sweeping.rows import Found, row_of
 from binalloc.pipeline.sweeping.tasks import Build, Judge, Run, Task, same_outputs
+from binalloc.pipeline.sweeping.turns import TakeTurns, version_of
 from binalloc.printable import count
 
 
@@ -89,6 +91,8 @@ class _Sweep:
 
     def _found(self, index: int, asked: Configuration) -> Found:
         """Return the outcomes behind a row. Raises _Later if a task is still to be done."""
+        if asked.wanted is not None:
+            return self._turned(index, asked, asked.wanted)
         ours = asked.allocator == ORIGINAL or asked.held
         plain = Build(asked.subject)
         budget = Build(asked.subject, asked.allocator, asked.registers or 0, asked.slots or 0)
@@ -106,6 +110,19 @@ class _Sweep:
         if same is None:
             same = self._need(index, Judge(one, other))[0].get("same")
         return Found(original, first, built, ran, same)
+
+    def _turned(self, index: int, asked: Configuration, wanted: Wanted) -> Found:
+        """Return the outcomes behind the row of a version whose blocks use shared memory in turns."""
+        original, made = self._need(
+            index, Build(asked.subject), TakeTurns(asked.subject, asked.options, asked.allocator, asked.among)
+        )  # fmt: skip
+        if original["status"] != OK:
+            return Found(original, None, original, None, None)
+        first = self._need(index, _run(asked, original, None))[0]
+        if made["status"] != OK:
+            return Found(original, first, made, None, None)
+        found = version_of(made, wanted)
+        return Found(original, first, found["built"], found["ran"], found["same"])
 
     def _need(self, index: int, *tasks: Task) -> list[Outcome]:
         """Return the outcomes of tasks that a row needs. Raises _Later if some are unknown; these have been submitted

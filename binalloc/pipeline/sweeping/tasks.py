@@ -12,19 +12,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from binalloc.call_stack import with_room
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result, run_launch
-from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
+from binalloc.errors import BinallocError, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module, write_module
 from binalloc.launch.comparison import counted, in_order
 from binalloc.launch.file import compare, compare_globals, variable_name
 from binalloc.launch.types import ArgumentKind, Array, CompareMode, Launch
+from binalloc.models.machines.model import Machine
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.build import build_version
@@ -82,16 +83,16 @@ class Build:
 
     def figures(self) -> Outcome:
         """Build and prove the version, and return its figures."""
-        module, request = _opened(self.subject)
+        module, request = opened(self.subject)
         if self.allocator == ORIGINAL:
-            return _built(baseline(module, request), proven=None)
+            return built_figures(baseline(module, request), proven=None)
         from binalloc.transform.rewrite.rewrite import require_rewritable
 
         require_rewritable(module, request.prepared.graph(module, request.kernel))
-        return _built(build_version(module, request, self.registers, self.slots, self.allocator), proven=True)
+        return built_figures(build_version(module, request, self.registers, self.slots, self.allocator), proven=True)
 
 
-def _built(version: Version, proven: bool | None) -> Outcome:
+def built_figures(version: Version, proven: bool | None) -> Outcome:
     """Return the figures of a version. proven: None for an original as it came."""
     binary = write_module(version.module)
     return {
@@ -109,7 +110,7 @@ def _built(version: Version, proven: bool | None) -> Outcome:
 
 
 @lru_cache(maxsize=2)
-def _opened(subject: Subject) -> tuple[Module, Request]:
+def opened(subject: Subject) -> tuple[Module, Request]:
     """Return the binary, and a request that keeps the analyses for all its versions.
 
     Two are cached, since tasks of one subject often follow one another.
@@ -145,20 +146,24 @@ class Run:
     def figures(self) -> Outcome:
         """Run the program, and return the figures of the run with digests of its results."""
         result = self.result()
-        stats = result.stats
-        slots = stats["spill_shared_loads"] + stats["spill_shared_stores"]
-        local = sum(stats[f"{who}_local_{what}"] for who in ("user", "spill") for what in ("loads", "stores"))
-        return {
-            "cycles": result.cycles,
-            "spill_accesses": stats["spill_accesses"],
-            "local_accesses": local,
-            "slot_accesses": slots,
-            "l1_accesses": sum(stats[f"l1_{what}_{how}"] for what in _CACHED for how in ("hits", "misses")),
-            "l1_misses": sum(stats[f"l1_{what}_misses"] for what in _CACHED),
-            "issue_slots": result.cycles * self.subject.machine.issue_slots_per_cycle,
-            "stalls": stats["stalls"],
-            "outputs": _outputs(self.subject.launch, result),
-        }
+        counted = run_figures(result.cycles, result.stats, self.subject.machine)
+        return {**counted, "outputs": _outputs(self.subject.launch, result)}
+
+
+def run_figures(cycles: int, stats: Mapping[str, Any], machine: Machine) -> Outcome:
+    """Return the figures of a run. stats: its counters."""
+    slots = stats["spill_shared_loads"] + stats["spill_shared_stores"]
+    local = sum(stats[f"{who}_local_{what}"] for who in ("user", "spill") for what in ("loads", "stores"))
+    return {
+        "cycles": cycles,
+        "spill_accesses": stats["spill_accesses"],
+        "local_accesses": local,
+        "slot_accesses": slots,
+        "l1_accesses": sum(stats[f"l1_{what}_{how}"] for what in _CACHED for how in ("hits", "misses")),
+        "l1_misses": sum(stats[f"l1_{what}_misses"] for what in _CACHED),
+        "issue_slots": cycles * machine.issue_slots_per_cycle,
+        "stalls": stats["stalls"],
+    }
 
 
 @dataclass(frozen=True)
@@ -230,14 +235,15 @@ def perform(task: Task) -> Outcome:
         return {"status": OK, "reason": "", **task.figures()}
     except Infeasible as error:
         return failed(INFEASIBLE, error.message)
-    except (Refused, UsageError) as error:
-        return failed(REFUSED, error.message)
-    except LimitHit as error:
-        return failed(LIMIT, error.message)
-    except KernelFault as error:
-        return failed(FAULT, error.message)
+    except (Refused, UsageError, LimitHit, KernelFault) as error:
+        return failed(status_of(error), error.message)
     except MemoryError:
         return failed(LIMIT, "out of memory", passing=True)
+
+
+def status_of(error: BinallocError) -> str:
+    """Return the status of what an error ended."""
+    return LIMIT if isinstance(error, LimitHit) else FAULT if isinstance(error, KernelFault) else REFUSED
 
 
 def failed(status: str, reason: str, passing: bool = False) -> Outcome:

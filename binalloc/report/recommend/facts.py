@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
@@ -38,13 +38,16 @@ if TYPE_CHECKING:
     )
 
 
-def recommendation_to_dict(module: Module, found: Recommendation, command: str) -> AdviceJson:
+def recommendation_to_dict(
+    module: Module, found: Recommendation, command: str, names: Mapping[str, str] | None = None
+) -> AdviceJson:
     """Return what `recommend --json` prints for one machine, without `machine_from`.
 
-    module: the input. command: the command line that writes the recommended version.
+    module: the input. command: the command line that writes the recommended version. names: how reasons spell the
+    library's parameters; None: as the library does.
     """
-    character, outcome, request = found.character, outcome_to_dict(found.outcome), found.outcome.request
-    return {
+    character, outcome, request = found.character, outcome_to_dict(found.outcome, names), found.outcome.request
+    advice: AdviceJson = {
         "refused": None,
         "kernel": outcome["kernel"],
         "machine": outcome["machine"],
@@ -97,6 +100,9 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
         "hot_lines": _lines(found.lines, module.path),
         "name": short_name(request.kernel),
     }
+    if "turns" in outcome:
+        advice["turns"] = outcome["turns"]
+    return advice
 
 
 def refusal_to_dict(machine: str, error: Refused) -> RefusedJson:
@@ -190,6 +196,9 @@ def _next(module: Module, found: Recommendation, command: str) -> NextSteps | No
     """Return the next steps: the command, and what CUDA offers; None if there is nothing to do."""
     if found.leave:
         return None
+    if found.multiplexed:
+        return {"rewrite": command, "already_bound": False, "launch_bounds": None, "maxrregcount": None,
+                "unused_shared_bytes": None}  # fmt: skip
     info = module.function(found.outcome.request.kernel).info
     bounds = (info.max_threads, info.min_blocks)
     return {

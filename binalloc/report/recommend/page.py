@@ -11,6 +11,7 @@ from binalloc.names.short import short_name
 from binalloc.pipeline.steps.row import known
 from binalloc.printable import one_line
 from binalloc.report.directives import directives_lines
+from binalloc.report.multiplex import reasons, turns_answer, version_name, versions_table
 from binalloc.report.page import charts
 from binalloc.report.page.charts import Chart
 from binalloc.report.page.make import make_page
@@ -65,6 +66,7 @@ def _machine(advice: RecommendationJson | RefusedJson, name: str, papers: bool) 
         "levels_chart": chart,
         "levels_caption": caption,
         "levels": parts.levels(advice),
+        "turns": _turns(advice),
         "occupancy": parts.occupancy(advice),
         "curves": [_curve(advice, name) for name in parts.CURVES],
         "pressure": _pressure(advice),
@@ -113,6 +115,10 @@ def _levels(advice: RecommendationJson) -> tuple[Chart | None, str]:
         if gain is not None and not (kept and _is(level, base)):
             mine = (round(gain, 4), level["blocks_per_sm"]) == (chosen["speedup"], chosen["blocks"])
             rows.append(_level_bar(level).row(gain, up, mine and not kept, ran))
+    turns = advice.get("turns")
+    if turns is not None and turns["chosen"] is not None:
+        bar = _turns_bar(version_name(turns["chosen"]), advice["recommended"])
+        rows.append(bar.row(known(advice["speedup"]), up, True, True))
     caption = (
         f"Speedup over the original ({'emulated' if emulated else 'expected by the model'}) by blocks per SM; "
         "the recommended level stands out, bars of what was not run are hollow"
@@ -185,6 +191,24 @@ def _original_bar(base: VersionJson) -> _Bar:
 def _level_bar(level: LevelJson) -> _Bar:
     used = (level["registers_used"], level["slots_used"], level["local_bytes"], level["cycles"])
     return _Bar(str(level["blocks"]), level["allocator"], *used)
+
+
+def _turns_bar(name: str, version: VersionJson) -> _Bar:
+    """Return the bar of a version whose blocks use shared memory in turns."""
+    figures = (version["registers"], version["slots"], version["local_bytes"], version["cycles"])
+    return _Bar(f"{name} ({version['blocks_per_sm']})", None, *figures)
+
+
+def _turns(advice: RecommendationJson) -> dict[str, Any] | None:
+    """Return what the page says of versions whose blocks use shared memory in turns; None if there are none."""
+    found = advice.get("turns")
+    if found is None:
+        return None
+    return {
+        "answer": " ".join(turns_answer(advice["kernel"], advice["machine"], found)),
+        "grid": versions_table(found),
+        "reasons": reasons(found),
+    }
 
 
 def _curve(advice: RecommendationJson, name: parts.Resource) -> dict[str, Any]:

@@ -174,6 +174,8 @@ def next_steps(advice: RecommendationJson) -> list[str]:
         return []
     unused = following["unused_shared_bytes"]
     held = f", launched with {unused:,} bytes of unused dynamic shared memory per block" if unused else ""
+    if following["launch_bounds"] is None:
+        return [f"Next: {following['rewrite']}"]
     if following["already_bound"]:
         words = f"the kernel has {following['launch_bounds']} already, which makes it the original above"
         return [f"Next: {following['rewrite']}", f"In CUDA: {words}."]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.pipeline.advice.recommend import NOTHING
 from binalloc.printable import count
+from binalloc.report.multiplex import version_name
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.recommend import RecommendationJson
@@ -20,12 +21,19 @@ def verdict(advice: RecommendationJson) -> str:
         what = "Leave it" if advice["next"] is None else "Change its order alone"
         why = (bound, _why_kept(advice), _order(advice))
         return f"{what}, at {blocks} per SM: {'; '.join(part for part in why if part)}."
+    turns = advice.get("turns")
+    taken = None if turns is None else turns["chosen"]
     resources = [count(chosen["registers"], "register")] + [count(chosen["slots"], "slot")] * bool(chosen["slots"])
     gain, how = (advice["speedup"], "emulated") if advice["speedup"] else (advice["expected_speedup"], "by the model")
     gained = "" if gain is None else f", {gain:.2f} times as fast ({how})"
+    was = f"; the original is {bound}" if bound else ""
+    if taken is not None:
+        held = blocks if taken["merge"] is None else count(chosen["blocks_per_sm"], f"merged block of {taken['merge']}",
+                                                           f"merged blocks of {taken['merge']}")  # fmt: skip
+        what = f"Take {version_name(taken)}, which multiplexes shared memory"
+        return f"{what}: {held} per SM, with {' and '.join(resources)} per thread{gained}{was}."
     same = chosen["blocks_per_sm"] == base["blocks_per_sm"]
     instead = ", as now" if same else f" instead of {base['blocks_per_sm']}"
-    was = f"; the original is {bound}" if bound else ""
     return f"Run {blocks} per SM{instead}, with {' and '.join(resources)} per thread{gained}{was}."
 
 

@@ -110,6 +110,9 @@ def multiplex(
         print_json(found)
     elif output != "-":
         say(render_multiplexing(found))
+    if scheme != AUTO and all(tried.version is None for tried in done.tried):
+        first = next(tried.refused for tried in done.tried if tried.refused is not None)
+        fail(f"{name}: its shared memory cannot be multiplexed: {first.text(SPELLINGS)}", 1)
     if output is not None and found["output"] is None:
         why = "no version is faster than the original:" if scheme == AUTO else "without a proof, and the same results,"
         fail(f"{name}: {why} nothing is written", 1)

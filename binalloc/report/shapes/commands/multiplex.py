@@ -7,6 +7,7 @@ from typing import Annotated, NotRequired
 from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.common import OnMachine, Versioned
+from binalloc.report.shapes.parts.versions import VersionJson
 from binalloc.report.shapes.says import says
 
 
@@ -97,7 +98,19 @@ class MultiplexedOriginalJson(TypedDict):
     cycles: Annotated[int, says("emulated cycles")]
 
 
-class MultiplexingJson(TypedDict):
+class TriedSchemesJson(TypedDict):
+    """These fields are the versions of a kernel whose shared memory is multiplexed."""
+
+    shorter: NotRequired[
+        Annotated[
+            MultiplexedVersionJson,
+            says("shorter access regions alone, without any scheme; left out if none were asked for"),
+        ]
+    ]
+    schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
+
+
+class MultiplexingJson(TriedSchemesJson):
     """These fields compare a kernel with versions whose shared memory is multiplexed."""
 
     original: Annotated[MultiplexedOriginalJson, says("the kernel as it is")]
@@ -113,15 +126,46 @@ class MultiplexingJson(TypedDict):
     region_share_refused: NotRequired[
         Annotated[str | None, says("why that cannot be measured; null if it can, and left out without `--share`")]
     ]
-    shorter: NotRequired[
-        Annotated[
-            MultiplexedVersionJson,
-            says("shorter access regions alone, without any scheme; left out if none were asked for"),
-        ]
-    ]
-    schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
     chosen: NotRequired[Annotated[ChosenVersionJson, says("the choice of `--scheme auto`; left out for other schemes")]]
     output: Annotated[str | None, says("file that the version was written to; null if none was written")]
+
+
+class AdaptedLaunchJson(TypedDict):
+    """This object is the launch of a kernel of merged blocks."""
+
+    grid: Annotated[list[int], says("blocks along x, y and z")]
+    block: Annotated[list[int], says("threads of a block along x, y and z")]
+    original_grid: Annotated[int, says("value of the last argument: the original grid's extent along the merged axis")]
+
+
+class TurnsJson(TriedSchemesJson):
+    """This object has the versions whose blocks use shared memory in turns, beside the policy's version."""
+
+    among: Annotated[str, says("versions that were tried, as `--multiplex` names them: `today` or `any`")]
+    chosen: Annotated[ChosenVersionJson | None, says("the version that was taken; null where the policy's was kept")]
+    reason: Annotated[str, says("why it was taken, or why none was")]
+    without: Annotated[VersionJson, says("the policy's version, whose blocks do not use shared memory in turns")]
+    free: Annotated[
+        float | None,
+        says(
+            "emulated speedup of the original's code if blocks needed no shared memory of the SM; null where a version "
+            "was taken, and where there is no such run"
+        ),
+    ]
+    launch: Annotated[
+        AdaptedLaunchJson | None,
+        says("launch of the version taken; null where it is the original's; the original's launch file is adapted"),
+    ]
+
+
+class WithTurns(TypedDict):
+    """This field is what `--multiplex` adds."""
+
+    turns: NotRequired[
+        Annotated[
+            TurnsJson, says("versions whose blocks use shared memory in turns; left out with `--multiplex off`")
+        ]
+    ]
 
 
 class MultiplexJson(Versioned, OnMachine, MultiplexingJson):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
+from binalloc.report.shapes.commands.multiplex import WithTurns
 from binalloc.report.shapes.parts.common import MachineFrom, Versioned
 from binalloc.report.shapes.parts.pressure import PressureJson
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
@@ -127,10 +128,19 @@ class NextSteps(TypedDict):
         says("command that writes the recommended version"),
     ]
     already_bound: Annotated[bool, says("whether the kernel has the launch bounds of `launch_bounds` already")]
-    launch_bounds: Annotated[str, says("launch bounds for the CUDA source that ask for as many blocks")]
+    launch_bounds: Annotated[
+        str | None,
+        says(
+            "launch bounds for the CUDA source that ask for as many blocks; null where `turns` has a version that was "
+            "taken: no directive makes it of the source"
+        ),
+    ]
     maxrregcount: Annotated[
-        int,
-        says("limit of registers per thread for the vendor's compiler (`-maxrregcount`) that allows as many blocks"),
+        int | None,
+        says(
+            "limit of registers per thread for the vendor's compiler (`-maxrregcount`) that allows as many blocks; "
+            "null as `launch_bounds`"
+        ),
     ]
     unused_shared_bytes: Annotated[
         int | None,
@@ -222,7 +232,7 @@ class HotLineJson(TypedDict):
     text: Annotated[str | None, says("text of the line; null where the source file was not found")]
 
 
-class AdviceJson(TypedDict):
+class AdviceJson(WithTurns):
     """These fields are the answer for a machine."""
 
     refused: Annotated[None, says("always null: there is an answer")]

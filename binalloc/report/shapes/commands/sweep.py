@@ -21,21 +21,36 @@ class SweepRowJson(TypedDict):
     allocator: Annotated[str, says("name of the allocator; `original` in the row of the original")]
     size: Annotated[str, says("size of the launch, as the launch file names it; empty for its own numbers")]
     blocks: Annotated[
-        int | None, says("resident blocks per SM that the level aims at; null in the row of the original")
+        int | None,
+        says(
+            "resident blocks per SM that the level aims at; null in the row of the original, and where `scheme` is not "
+            "null: such a version has the number that suits it best"
+        ),
     ]
     registers_allowed: Annotated[
         int | None,
         says(
-            "registers per thread that the level allows; null in the row of the original, and where the machine "
-            "cannot hold so many blocks"
+            "registers per thread that the level allows; null where `blocks` is, and where the machine cannot hold so "
+            "many blocks"
         ),
     ]
     slots_allowed: Annotated[
         int | None,
         says(
-            "slots per thread that the level allows; null in the row of the original, and where the machine "
-            "cannot hold so many blocks"
+            "slots per thread that the level allows; null where `blocks` is, and where the machine cannot hold so many "
+            "blocks"
         ),
+    ]
+    scheme: Annotated[
+        str | None,
+        says(
+            "`vtb` and others, as `multiplex --scheme` names them, of a version whose blocks use shared memory in "
+            "turns; `shorter` for shorter access regions alone; null in other rows"
+        ),
+    ]
+    merge: Annotated[int | None, says("blocks that are merged into one; null where none are")]
+    shorter_regions: Annotated[
+        bool | None, says("whether access regions were made shorter first; null where `scheme` is")
     ]
     status: Annotated[
         str,
@@ -48,8 +63,8 @@ class SweepRowJson(TypedDict):
     reason: Annotated[
         str,
         says(
-            "a sentence that says why `status` is not `ok`, or why the original stands for the level because no "
-            "allocator can rewrite the kernel; empty elsewhere"
+            "a sentence that says why `status` is not `ok`, why the original stands for the level because no allocator "
+            "can rewrite the kernel, or what of a version with a `scheme` could not be proven; empty elsewhere"
         ),
     ]
     program: Annotated[

@@ -108,6 +108,19 @@ class LimitJson(TypedDict):
     ]
 
 
+class ProvenTurnsJson(TypedDict):
+    """This object says what is proven of a kernel whose blocks use shared memory in turns."""
+
+    kernel: Annotated[str, says("name of the kernel")]
+    scheme: Annotated[str, says("the version that it is by the binary's record, as `multiplex` names it in its table")]
+    block: Annotated[list[int], says("threads of the original's blocks along x, y and z; of others nothing is proven")]
+    proven: Annotated[
+        bool,
+        says("whether the step to this version is proven; `checked` is also about the rest: registers and order"),
+    ]
+    missing: Annotated[str | None, says("what could not be proven; null if all was")]
+
+
 class ProvenJson(TypedDict):
     """These fields say what is proven of both binaries, and what was found in runs."""
 
@@ -135,6 +148,9 @@ class ProvenJson(TypedDict):
         ),
     ]
     findings: Annotated[list[str], says("a sentence for each thing that is not proven")]
+    turns: Annotated[
+        list[ProvenTurnsJson], says("kernels whose blocks use shared memory in turns, by the rewritten binary's record")
+    ]
     notes: Annotated[list[str], says("a sentence for each read of a value that the original may not have written")]
     control_codes: Annotated[ControlCodesJson, says("results of the hazard check of the rewritten binary")]
     hint: Annotated[str | None, says("what the findings may come from; null where there is no hint")]

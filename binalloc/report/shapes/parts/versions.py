@@ -218,3 +218,15 @@ class SpeedupParts(TypedDict):
             ),
         ]
     ]
+    allocation: NotRequired[
+        Annotated[
+            float,
+            says(
+                "speedup of the policy's version; in place of all others where a version was taken whose blocks use "
+                "shared memory in turns"
+            ),
+        ]
+    ]
+    turns: NotRequired[
+        Annotated[float, says("speedup of that version over the policy's; left out as `allocation`")]
+    ]
