@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from binalloc.models.machines.occupancy import occupancy
     from binalloc.models.machines.reader import load_machine
     from binalloc.pipeline.advice.recommend import Recommendation, recommend
+    from binalloc.pipeline.multiplex.kernel import multiplex
+    from binalloc.pipeline.multiplex.multiplexing import Multiplexing
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
     from binalloc.pipeline.policies.policy import Choice
@@ -74,6 +76,7 @@ __all__ = [
     "Machine",
     "MalformedInput",
     "Module",
+    "Multiplexing",
     "Original",
     "Outcome",
     "Plan",
@@ -104,6 +107,7 @@ __all__ = [
     "load_launch",
     "load_machine",
     "load_program",
+    "multiplex",
     "occupancy",
     "outcome_to_dict",
     "read_module",
@@ -140,6 +144,8 @@ _HOMES = {
     "models.machines.model": ("Machine",),
     "models.machines.reader": ("load_machine",),
     "models.machines.occupancy": ("occupancy",),
+    "pipeline.multiplex.kernel": ("multiplex",),
+    "pipeline.multiplex.multiplexing": ("Multiplexing",),
     "pipeline.original": ("Original",),
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
     "pipeline.policies.policy": ("Choice",),

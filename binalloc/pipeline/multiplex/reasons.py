@@ -17,8 +17,8 @@ def why_none(found: Multiplexing, without: Version, free: Version | BinallocErro
 
     without: the best version without turns. free: the original as if blocks needed no shared memory.
     """
-    every = [*([found.shorter] if found.shorter is not None else []), *found.tried]
-    parts = [_fastest(every, without, machine), _limits(found.original), _ceiling(free, found.original)]
+    parts = [_fastest(found.tried, without, machine), _alone(found.shorter, without)]
+    parts += [_limits(found.original), _ceiling(free, found.original)]
     return "; ".join(part for part in parts if part)
 
 
@@ -33,7 +33,14 @@ def _fastest(every: list[Tried], without: Version, machine: Machine) -> str:
         return f"none of the {count(len(ran), 'version')} that were run is proven and leaves the same results"
     best = max(good, key=lambda one: _gain(one, without))
     text = f"the fastest proven version, {best.wanted.name}, is {_gain(best, without):.3f} times as fast"
-    return text + _lost(best.version, without, machine)
+    return text if _gain(best, without) > 1 else text + _lost(best.version, without, machine)
+
+
+def _alone(shorter: Tried | None, without: Version) -> str:
+    """Return how fast shorter access regions alone are; "" if there is no such version that may be used."""
+    if shorter is None or not shorter.may_be_used:
+        return ""
+    return f"shorter access regions alone are {_gain(shorter, without):.3f} times as fast"
 
 
 def _reasons(every: list[Tried]) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
 from binalloc.report.shapes.commands.inspect import InspectJson
 from binalloc.report.shapes.commands.laboratory import ReproduceJson, SmemCostJson
 from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
-from binalloc.report.shapes.commands.multiplex import MultiplexJson, ReproduceMultiplexJson
+from binalloc.report.shapes.commands.multiplex import MultiplexJson, ReproduceMultiplexJson, TurnsJson
 from binalloc.report.shapes.commands.recommend import RecommendJson
 from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson, RewriteJson
 from binalloc.report.shapes.commands.run_program import ProgramRunJson
@@ -129,6 +129,15 @@ kernel on a machine. This object has these limits, and the cost of obeying them.
         printed=False,
     ),
     Section("level", (LevelJson,), level=3, printed=False),
+    Section(
+        "turns",
+        (TurnsJson,),
+        """\
+`rewrite` and `recommend` print this object with `--multiplex today` or `any`.
+""",
+        level=3,
+        printed=False,
+    ),
     Section(
         "occupancy",
         (OccupancyJson,),

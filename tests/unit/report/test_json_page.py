@@ -14,6 +14,7 @@ from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
 from tests.support.kits.report.reproduced import reproduced, reproduced_multiplex
 from tests.support.kits.report.shapes import documented, fields, pattern, problems, shapes_of
 from tests.support.paths import sample_file
+from tests.support.programs.chase import chase_files
 from tests.support.programs.indirect import INDIRECT
 from tests.support.ptx.bounded import bounded
 from tests.support.ptx.texts import MIXED
@@ -118,6 +119,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     t = tmp_path_factory.mktemp("json")
     sample, rewritten = loom("callchain"), str(t / "rewritten.loom")
     run = launch("callchain")
+    waiting, started, _ = chase_files(t)
+    turning = ["--launch", started, "--machine", "gtx285", "--engine", "python", "--multiplex", "today"]
     counted = str(t / "profile.json")
     assert call("run", sample, *run, "--profile", counted).code == 0
     (t / "g.lasm").write_text(GLOBALS)
@@ -158,6 +161,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat", "--explain"],
             ["rewrite", loom("stencil3d"), *launch("stencil3d"), "--blocks", "4"],
             ["rewrite", str(t / "bounded.ptx"), "--blocks", "2"],
+            ["rewrite", waiting, *turning, "-o", str(t / "turns.loom")],
         ],
         "inspect": [
             ["inspect", rewritten, *views],
@@ -180,6 +184,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                  "--series", str(t / "series.json"), "--every", "500"]],
         "verify": [["verify", sample, str(t / "bad.loom"), *run, "--max-slowdown", "2%", "--max-local-bytes", "0"],
                    ["verify", rewritten, sample],
+                   ["verify", waiting, str(t / "turns.loom")],
                    ["verify", sample, str(t / "hasty.loom")]],
         "diff": [["diff", sample, rewritten]],
         "machines": [["machines"], ["machines", "gtx680", "c2075"], ["machines", "--cc", "12.0", "--occupancy"],
@@ -194,12 +199,15 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["compare-allocators", str(sample_file("scalarProducts.ptx")), "--registers", "24", "--slots", "2"],
         ],
         "recommend": [["recommend", *large_grid(t), "--policy", "measured"],
+                      ["recommend", waiting, *turning],
                       ["recommend", str(t / "bounded.loom")],
                       ["recommend", loom("matmul"), "--machine", "gtx680,c2075", "--launch", launch("matmul")[1]],
                       ["recommend", str(sample_file("FDTD3d.ptx")), "--policy", "unified", "--reading", "spills"]],
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
                        "--plot", str(t / "plot.svg")]],
-        "sweep": [["sweep", sample, *run, "--levels", "7-9", "--jobs", "1", "--cache", str(t / "kept")]],
+        "sweep": [["sweep", sample, *run, "--levels", "7-9", "--jobs", "1", "--cache", str(t / "kept")],
+                  ["sweep", waiting, *turning, "--levels", "1", "--jobs", "1", "--cache", str(t / "kept"),
+                   "--allocators", "local"]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
                   ["rewrite", sample, "--registers", "1", *run],
                   ["rewrite", sample, "--registers", "6", *run, "--max-cycles", "300"]],

@@ -1,0 +1,98 @@
+"""`verify` of kernels whose blocks use shared memory in turns: the steps are made again, and each is judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from binalloc.isa.sets.files import load, write_module
+from tests.support.kits.cli import call, refused
+from tests.unit.cli.commands.turns.conftest import MACHINE, Taken
+
+PLAIN = ("--engine", "python")
+
+
+def test_merged_blocks_are_proven(taken: Taken) -> None:
+    found = call("verify", taken.binary, taken.made, "--launch", taken.launch, *PLAIN, "--json").json
+    assert found["turns"] == [
+        {"kernel": "chase", "scheme": "vtb of 4", "block": [64, 1, 1], "proven": True, "missing": None}
+    ]
+    assert (found["verified"], found["checked"], found["same_results"]) == (True, True, True)
+    answer = call("verify", taken.binary, taken.made)
+    assert answer.code == 0
+    assert answer.out.startswith(
+        "chase: blocks use shared memory in turns, vtb of 4: proven for blocks of 64 x 1 x 1\n"
+        "chase: symbolic check passed\n"
+    )
+
+
+@pytest.mark.parametrize("scheme", [("hw",), ("vtb", "--merge", "2")])
+@pytest.mark.parametrize("regions", ["as-is", "shorter"])
+def test_what_multiplex_writes_is_proven(taken: Taken, tmp_path: Path, scheme: tuple[str, ...], regions: str) -> None:
+    made = str(tmp_path / "made.loom")
+    call("multiplex", taken.binary, "--launch", taken.launch, *MACHINE, "--scheme", *scheme, "--regions", regions,
+         "-o", made)  # fmt: skip
+    answer = call("verify", taken.binary, made)
+    assert answer.code == 0, answer.out
+    assert f"in turns, {scheme[0]}" in answer.out
+
+
+@pytest.mark.parametrize(("old", "new"), [("BAR.SYNC 0", "NOP"), ("STS.32 [R", "STS.32 [0x4+R")])
+def test_other_code_is_not_proven(taken: Taken, tmp_path: Path, old: str, new: str) -> None:
+    made = str(tmp_path / "wrong.loom")
+    text = call("disasm", taken.made).out
+    assert old in text
+    call("asm", "-", "-o", made, stdin=text.replace(old, new, 1).encode())
+    answer = call("verify", taken.binary, made)
+    assert answer.code == 1
+    assert "symbolic check FAILED" in answer.out
+    assert "so that it has to be the one of which they were made, by this binalloc" in answer.out
+
+
+def test_another_original_is_not_proven(taken: Taken, tmp_path: Path) -> None:
+    other, text = str(tmp_path / "other.loom"), call("disasm", taken.binary).out
+    assert "STS.32" in text
+    call("asm", "-", "-o", other, stdin=text.replace("0x40", "0x20").encode())
+    answer = call("verify", other, taken.made)
+    assert answer.code == 1
+    assert "symbolic check FAILED" in answer.out
+
+
+def test_a_scheme_that_cannot_be_made_again_is_said(taken: Taken, tmp_path: Path) -> None:
+    """The original has no access to shared memory any more, so that no block has to wait for its turn."""
+    other = str(tmp_path / "other.loom")
+    lines = call("disasm", taken.binary).out.splitlines()
+    kept = [line.replace("STS.32", "NOP //").replace("LDS.32 R4, [R1]", "MOV R4, R6") for line in lines]
+    text = "\n".join("    NOP" if "NOP //" in line else line for line in kept)
+    call("asm", "-", "-o", other, stdin=f"{text}\n".encode())
+    answer = call("verify", other, taken.made)
+    assert answer.code == 1
+    assert "the scheme cannot be made again of the original: chase: no block waits for shared memory" in answer.out
+
+
+@pytest.mark.parametrize(("record", "found"), [
+    ({"multiplexed": "other"}, "found {'kernel': 'chase'"),
+    ({"multiplexed": "vtb", "shorter_regions": 1}, "found {'kernel': 'chase'"),
+    ({"multiplexed": "hw"}, "found hw and merged blocks"),
+    ({"multiplexed": "co-vtb", "private_bytes": [[8, 4]]}, "found {'kernel': 'chase'"),
+    ({"multiplexed": "co-vtb", "private_bytes": [[0, 8], [4, 12]]}, "found {'kernel': 'chase'"),
+    ({"multiplexed": "co-vtb", "private_bytes": "all"}, "found {'kernel': 'chase'"),
+])  # fmt: skip
+def test_a_record_that_says_nothing_sensible_is_refused(
+    taken: Taken, tmp_path: Path, record: dict[str, object], found: str
+) -> None:
+    module = load(taken.made)
+    module.provenance = [*module.provenance, {"kernel": "chase"} | record]
+    made = tmp_path / "wrong.loom"
+    made.write_bytes(write_module(module))
+    said = refused(3, "verify", taken.binary, str(made))
+    assert "the record does not say how blocks use shared memory in turns; " in said
+    assert found in said
+
+
+def test_a_record_that_contradicts_the_launch_is_refused(taken: Taken, tmp_path: Path) -> None:
+    launch = tmp_path / "other.toml"
+    launch.write_text(Path(taken.launch).read_text().replace("block = 64", "block = 32"))
+    said = refused(3, "run", taken.made, "--launch", str(launch), *PLAIN)
+    assert "the record says that other blocks were merged than the launch has; found blocks of (32, 1, 1)" in said
