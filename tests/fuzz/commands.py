@@ -12,6 +12,7 @@ from pathlib import Path
 from binalloc.cli.options import CYCLES_LIMIT
 from binalloc.models.machines.files import DEFAULT_MACHINE, list_machines
 from binalloc.pipeline.policies.table import POLICIES
+from binalloc.pipeline.turns import MULTIPLEX
 from binalloc.transform.rewrite.ways import WAYS
 from tests.fuzz.material import STRINGS, Material, damaged
 from tests.support.kits.transform.rewrite_judge import HEURISTICS
@@ -141,6 +142,7 @@ def _rewrite(m: Making) -> list[str]:
         out += ["--policy", m.rng.choice(list(POLICIES))]
     out += m.profile(0.2) + m.maybe(0.2, "--inline", m.rng.choice((*WAYS, m.rng.choice(STRINGS))))
     out += m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate") + m.maybe(0.3, "--explain")
+    out += m.maybe(0.1, "--multiplex", m.rng.choice((*MULTIPLEX, m.rng.choice(STRINGS)))) + m.maybe(0.05, "--whole-gpu")
     return out + m.maybe(0.3, "--allocator", m.rng.choice((*HEURISTICS, m.rng.choice(STRINGS))))
 
 
@@ -220,6 +222,7 @@ def _sweep(m: Making) -> list[str]:
     out += ["--cache", m.rng.choice((*["kept"] * 20, "a/b", "x.loom", "", "out\x1b"))]
     out += ["--levels", m.rng.choice((*["1", "1,2", "8", "upwards"] * 5, m.integer(), STRINGS[0]))]
     out += ["--allocators", m.rng.choice((*["local"] * 20, "unified,local", *STRINGS[:2]))]
+    out += m.maybe(0.05, "--multiplex", m.rng.choice((*MULTIPLEX, STRINGS[0])))
     return out + m.maybe(0.1, "--schedulers", m.rng.choice(("gto", "lrr,oldest", *STRINGS[:2])))
 
 

@@ -94,12 +94,11 @@ def test_the_faster_of_two_proven_versions_is_written_and_runs_with_the_original
     assert run["reference"] == "same"
 
 
-def test_merged_blocks_are_compared_with_the_originals(merged: tuple[str, Any]) -> None:
-    """`verify` runs both; its symbolic checker does not know merged blocks."""
+def test_merged_blocks_are_proven_again_and_compared_with_the_originals(merged: tuple[str, Any]) -> None:
     answer = call("verify", str(sample_file("fourierTransform.ptx")), merged[0], *LAUNCH, "--machine", "gtx285")
-    assert answer.code == 1
-    assert "symbolic check FAILED" in answer.out
-    assert "shared memory of 'FFT' is multiplexed: `multiplex` proves that, step by step, before" in answer.out
+    assert answer.code == 0
+    assert "in turns, vtb of 2, shorter regions: proven for blocks of 64 x 1 x 1\n" in answer.out
+    assert "FFT: symbolic check passed\n" in answer.out
     assert "emulated results same" in answer.out
 
 
@@ -189,9 +188,11 @@ def test_shared_memory_is_in_use_for_a_part_of_a_blocks_life() -> None:
 
 
 def test_what_does_not_fit_is_said() -> None:
-    out = call(*arguments("slidingMD5"), "--scheme", "hw").out
-    assert out.startswith("STO: no version that uses its shared memory in turns could be built and run\n")
-    assert "No hw: no block fits on an SM of gtx285" in out
+    answer = call(*arguments("slidingMD5"), "--scheme", "hw")
+    assert answer.code == 1
+    assert answer.out.startswith("STO: no version that uses its shared memory in turns could be built and run\n")
+    assert "No hw: no block fits on an SM of gtx285" in answer.out
+    assert "STO: its shared memory cannot be multiplexed: no block fits on an SM of gtx285" in answer.err
 
 
 def test_marching_cubes_has_a_private_part_of_16_rows(tmp_path: Path) -> None:
@@ -266,9 +267,11 @@ def test_a_launch_is_needed() -> None:
 
 
 def test_kernels_without_shared_memory_are_refused() -> None:
-    found = call("multiplex", loom("nbody"), "--launch", loom("nbody").replace(".loom", ".toml"), "--size", "test",
-                 "--json").json  # fmt: skip
-    assert all("refused" in s for s in found["schemes"])
+    answer = call("multiplex", loom("nbody"), "--launch", loom("nbody").replace(".loom", ".toml"), "--size", "test",
+                  "--json")  # fmt: skip
+    assert all(s["refused"] for s in answer.json["schemes"])
+    assert answer.code == 1
+    assert "its shared memory cannot be multiplexed: nbody: no block waits for shared memory; found " in answer.err
 
 
 @pytest.mark.parametrize("scheme", ["co-vtb", "co-hw"])
