@@ -10,6 +10,8 @@ from binalloc.printable import count
 
 SHARED = "shared"
 """Name of shared memory among the resources that limit the blocks of an SM."""
+_WORDS = {"blocks": "the number of its places for blocks"}
+"""Words for such a resource, where its name is not clear by itself."""
 
 
 def why_none(found: Multiplexing, without: Version, free: Version | BinallocError, machine: Machine) -> str:
@@ -82,10 +84,11 @@ def _limits(original: Version) -> str:
     others = [name for name in original.limiters if name != SHARED]
     if not others:
         return ""
-    what = " and ".join(others)
+    words = [_WORDS.get(name, name) for name in others]
+    what = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
     if SHARED in original.limiters:
         return f"not only shared memory limits the blocks of an SM, but also {what}"
-    return f"shared memory does not limit the blocks of an SM, {what} {'do' if len(others) > 1 else 'does'}"
+    return f"shared memory does not limit the blocks of an SM, but {what}"
 
 
 def _ceiling(free: Version | BinallocError, original: Version) -> str:
