@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from binalloc.errors import UsageError
-from binalloc.pipeline.multiplex.build import Wanted
+from binalloc.pipeline.multiplex.build import BLOCK, Wanted
 from binalloc.pipeline.steps.row import OK, STATUSES, Row
 from binalloc.pipeline.sweeping.rows import COLUMNS, FLAG, INTEGER, NUMBER, SCHEMA_VERSION, TEXT, Value, columns_of
 from binalloc.pipeline.sweeping.sweep import Tally
@@ -164,8 +164,9 @@ def _version(row: Row) -> str | None:
 
 
 def _named(row: Row) -> list[str]:
-    scheme = row.scheme
-    return [] if scheme is None else [Wanted(scheme, row.merge, shorter=bool(row.shorter_regions)).name]
+    if row.scheme is None:
+        return []
+    return [Wanted(row.scheme, row.merge, row.barriers or BLOCK, shorter=bool(row.shorter_regions)).name]
 
 
 def render_counts(rows: Sequence[Row]) -> str:

@@ -40,6 +40,7 @@ class Row:
     #: of a version whose blocks use shared memory in turns: its scheme; "shorter" for shorter access regions alone
     scheme: str | None = None
     merge: int | None = None  #: blocks that are merged into one
+    barriers: str | None = None  #: barriers at which merged blocks take turns
     shorter_regions: bool | None = None  #: whether access regions were made shorter first; None without a scheme
     status: str = OK  #: one of `STATUSES`
     reason: str = ""  #: why there are no figures, or a remark on them

@@ -49,6 +49,10 @@ class SweepRowJson(TypedDict):
         ),
     ]
     merge: Annotated[int | None, says("blocks that are merged into one; null where none are")]
+    barriers: Annotated[
+        str | None,
+        says("barriers at which merged blocks take turns, as `multiplex --barriers` names them; null where none are"),
+    ]
     shorter_regions: Annotated[
         bool | None, says("whether access regions were made shorter first; null where `scheme` is")
     ]
