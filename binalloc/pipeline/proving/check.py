@@ -38,7 +38,7 @@ def prove_kernels(old: Module, new: Module, names: list[str], machine: Machine, 
     """Check the named kernels of `new` against `old`. whole: whether both binaries should have no other kernels.
     machine: the one for which kernels were made whose blocks use shared memory in turns."""
     made, turns = prove_turns(old, new, names, machine)
-    lost = [f"{one.kernel}: {one.missing}" for one in turns if one.missing]
+    lost = [one.missing for one in turns if one.missing]
     if any(one.module is None for one in turns):
         return SymbolicProof(names, [], lost, [], _hint(old, new), turns)
     findings, notes, unchanged = _check(made, new, names, whole=whole)

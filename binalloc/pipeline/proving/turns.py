@@ -71,10 +71,20 @@ def _prove(old: Module, new: Module, name: str, wanted: Wanted, machine: Machine
             built = build(module, request, wanted)
             missing = missing or unproven_step(module, built, name)
             module = built.module
+        missing = missing or _changed_beside(old, module, name)
     except BinallocError as error:
-        text = f"the scheme cannot be made again of the original: {error}"
+        text = f"{name}: the scheme cannot be made again of the original: {error}"
         return TurnsProof(name, wanted.name, launch.block, text, None)
     return TurnsProof(name, wanted.name, launch.block, missing, _for_blocks(module, name, block))
+
+
+def _changed_beside(old: Module, made: Module, name: str) -> str:
+    """Return what the steps changed beside a kernel, of which their checkers say nothing; "" for nothing."""
+    from binalloc.verify.resources import check_data
+    from binalloc.verify.surroundings import check_surroundings
+
+    found = check_surroundings(old, made, name) + check_data(old, made)
+    return str(found[0]) if found else ""
 
 
 def _for_blocks(module: Module, name: str, block: tuple[int, int, int]) -> Module:

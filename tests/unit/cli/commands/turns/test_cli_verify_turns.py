@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from binalloc.isa.sets.files import load, write_module
+from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import call, refused
 from tests.unit.cli.commands.turns.conftest import MACHINE, Taken
 
@@ -48,6 +50,35 @@ def test_other_code_is_not_proven(taken: Taken, tmp_path: Path, old: str, new: s
     assert answer.code == 1
     assert "symbolic check FAILED" in answer.out
     assert "so that it has to be the one of which they were made, by this binalloc" in answer.out
+
+
+def test_a_step_that_its_checker_does_not_prove_is_said(taken: Taken, monkeypatch: pytest.MonkeyPatch) -> None:
+    from binalloc.pipeline.proving import turns
+
+    monkeypatch.setattr(turns, "unproven_step", lambda *_: "chase: something")
+    answer = call("verify", taken.binary, taken.made)
+    assert answer.code == 1
+    assert answer.out.startswith("chase: blocks use shared memory in turns, vtb of 4: NOT proven\n")
+    assert "symbolic check FAILED\n  chase: something\n" in answer.out
+
+
+def test_a_step_that_changes_something_else_is_not_proven(taken: Taken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheme's checker is about the kernel alone."""
+    from dataclasses import replace
+
+    from binalloc.pipeline.proving import turns
+
+    build = turns.build
+
+    def other(*given: Any) -> Any:
+        built = build(*given)
+        return replace(built, module=replace(built.module, constants={2: b"1234"}))
+
+    old = replace(load(taken.binary), constants={2: b"1235"})
+    monkeypatch.setattr(turns, "build", other)
+    _, (proof,) = turns.prove_turns(old, load(taken.made), ["chase"], load_machine("gtx285"))
+    assert not proof.proven
+    assert "constant bank 2" in proof.missing
 
 
 def test_another_original_is_not_proven(taken: Taken, tmp_path: Path) -> None:
