@@ -236,7 +236,8 @@ def _division(each: SchemeJson) -> str:
         for v in each["divided"]
     )  # fmt: skip
     private, public = each["private_bytes"], each["public_bytes"]
-    return f"{private:,} bytes private for {whose}, {public:,} in turns; private: {variables}"
+    which = f"; private: {variables}" if variables else ""
+    return f"{private:,} bytes private for {whose}, {public:,} in turns{which}"
 
 
 def _row(each: MultiplexedVersionJson) -> tuple[object, ...]:

@@ -29,8 +29,12 @@ def test_merged_blocks_are_proven(taken: Taken) -> None:
     )
 
 
-@pytest.mark.parametrize("scheme", [("hw",), ("vtb", "--merge", "2")])
-@pytest.mark.parametrize("regions", ["as-is", "shorter"])
+@pytest.mark.parametrize(("scheme", "regions"), [
+    (("hw",), "shorter"),
+    (("vtb", "--merge", "2"), "shorter"),
+    (("vtb-pipe",), "as-is"),
+    (("co-vtb", "--merge", "2"), "as-is"),
+])  # fmt: skip
 def test_what_multiplex_writes_is_proven(taken: Taken, tmp_path: Path, scheme: tuple[str, ...], regions: str) -> None:
     made = str(tmp_path / "made.loom")
     call("multiplex", taken.binary, "--launch", taken.launch, *MACHINE, "--scheme", *scheme, "--regions", regions,
