@@ -135,6 +135,7 @@ def multiplex_kernel(
     original = _original(module, request) if original is None else original
     shorter: Shorter | Refused | None = None
     if any(wanted.shorter for wanted in versions):
+        request.progress(f"{request.kernel}: shorter access regions")
         try:
             shorter = shorter_regions(module, request)
         except Refused as error:
@@ -183,6 +184,7 @@ def _noted(
     original: Version, request: Request, wanted: Wanted, module: Module, shorter: Shorter | Refused | None
 ) -> Tried:
     """Return one version with its run, or why there is none."""
+    request.progress(f"{request.kernel}: {wanted.name}")
     try:
         return _tried(original, request, wanted, module, shorter if wanted.shorter else None)
     except _NOTED as error:
