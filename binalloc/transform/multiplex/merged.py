@@ -1,9 +1,9 @@
 """This module merges the blocks of a kernel: its virtual blocks use the shared memory of one block, one after another.
 
 Needs a laid-out module; leaves another, in front of allocation. How the virtual blocks are kept apart is up to their
-*order*: in TURNS (`turns.py`), PIPED (`pipe.py`), or with the turn HANDED on at named barriers (`handing.py`). In
-CO-VTB (multiplex paper, section 4.3, Figure 6) each virtual block has a copy of the private bytes, and regions are
-those of the other bytes alone (`copies.py`).
+*order*: in TURNS (`orders/turns.py`), PIPED (`orders/pipe.py`), or with the turn HANDED on at named barriers
+(`orders/handing.py`). In CO-VTB (multiplex paper, section 4.3, Figure 6) each virtual block has a copy of the private
+bytes, and regions are those of the other bytes alone (`copies.py`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from binalloc.isa.instruction import Module, Origin
 from binalloc.launch.merged import Merge
 from binalloc.transform.multiplex.copies import Copies, copies_of
 from binalloc.transform.multiplex.edit import in_place
-from binalloc.transform.multiplex.handing import Handing
 from binalloc.transform.multiplex.merge import require_mergeable
 from binalloc.transform.multiplex.moving import require_known
+from binalloc.transform.multiplex.orders.handing import Handing
+from binalloc.transform.multiplex.orders.pipe import Pipe
+from binalloc.transform.multiplex.orders.turns import Turns
+from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 from binalloc.transform.multiplex.parts import with_private
-from binalloc.transform.multiplex.pipe import Pipe
 from binalloc.transform.multiplex.public import require_plain
-from binalloc.transform.multiplex.turns import Turns
-from binalloc.transform.multiplex.virtual_blocks import VirtualBlocks
 
 TURNS, PIPED, HANDED = "turns", "pipe", "handed"
 """Orders of virtual blocks."""

@@ -19,7 +19,7 @@ from binalloc.analysis.shared.regions import Bound, Region
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Line
-from binalloc.transform.multiplex.virtual_blocks import VirtualBlocks
+from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 
 
 class Turns(VirtualBlocks):

@@ -23,7 +23,7 @@ from binalloc.isa.interface.view import Guard
 from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Line
-from binalloc.transform.multiplex.virtual_blocks import VirtualBlocks
+from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 
 BARRIERS = 16  # of a block, one of them for the whole block
 MOST = (BARRIERS - 1) // 2

@@ -26,8 +26,8 @@ from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Line
 from binalloc.transform.multiplex.free import free_predicates
-from binalloc.transform.multiplex.stages import Stages
-from binalloc.transform.multiplex.virtual_blocks import VirtualBlocks
+from binalloc.transform.multiplex.orders.stages import Stages
+from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 
 _TWO = 2  # virtual blocks of a pipe
 

@@ -1,0 +1,1 @@
+"""Orders in which the virtual blocks of a merged block use shared memory, one after another."""
