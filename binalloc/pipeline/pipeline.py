@@ -18,7 +18,7 @@ from binalloc.models.machines.budget import Budget, levels, most_blocks, slots_f
 from binalloc.pipeline.block import require_block
 from binalloc.pipeline.directives import KeptDirectives, kept, obeyed
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
-from binalloc.pipeline.multiplex.choice import Turns, choose
+from binalloc.pipeline.multiplex.choice import Turns, choose, require_multiplexable
 from binalloc.pipeline.multiplex.record import how_made
 from binalloc.pipeline.original import Original, baseline, run_original
 from binalloc.pipeline.own_machine import at_home
@@ -163,7 +163,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
         request.profile.executions(module, kernel)
     running = request.emulate and request.launch is not None
     if request.multiplex != OFF:
-        _require_multiplexable(request, running)
+        require_multiplexable(_explicit(request), running)
         request = replace(request, sampled=False)
     try:
         original = Original(baseline(module, request))
@@ -177,20 +177,6 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     if request.multiplex != OFF:
         _take_turns(module, outcome)
     return outcome
-
-
-def _require_multiplexable(request: Request, running: bool) -> None:
-    """Raise UsageError if a request for versions whose blocks use shared memory in turns contradicts itself."""
-    if _explicit(request):
-        raise UsageError(
-            Hint("{multiplex} chooses registers, slots and blocks itself"),
-            remedy=Hint("Leave out {registers}, {slots} and {blocks}."),
-        )
-    if not running:
-        raise UsageError(
-            Hint("{multiplex} measures versions in the emulator"), expected="a launch file",
-            remedy=Hint("Give {launch}, or leave out {multiplex}."),
-        )  # fmt: skip
 
 
 def _take_turns(module: Module, outcome: Outcome) -> None:

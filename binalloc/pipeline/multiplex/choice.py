@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.emulator.host.figures.skew import LIMIT
-from binalloc.errors import BinallocError, LimitHit, Refused
+from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.pipeline.multiplex.build import SHORTER, Wanted
@@ -52,6 +52,21 @@ def versions_among(among: str) -> list[Wanted]:
 def every_version(among: str) -> list[Wanted]:
     """Return the same, with shorter access regions alone in front."""
     return [Wanted(SHORTER, shorter=True), *versions_among(among)]
+
+
+def require_multiplexable(explicit: bool, running: bool) -> None:
+    """Raise UsageError if a request for versions whose blocks use shared memory in turns contradicts itself. explicit:
+    it names registers, slots or blocks. running: versions are emulated."""
+    if explicit:
+        raise UsageError(
+            Hint("{multiplex} chooses registers, slots and blocks itself"),
+            remedy=Hint("Leave out {registers}, {slots} and {blocks}."),
+        )
+    if not running:
+        raise UsageError(
+            Hint("{multiplex} measures versions in the emulator"), expected="a launch file",
+            remedy=Hint("Give {launch}, or leave out {multiplex}."),
+        )  # fmt: skip
 
 
 def choose(module: Module, request: Request, original: Version, without: Version) -> Turns:
