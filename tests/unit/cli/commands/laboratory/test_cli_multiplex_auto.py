@@ -31,7 +31,7 @@ def best(found: dict[str, Any]) -> float:
 def test_the_best_of_all_is_chosen_and_written(tmp_path: Path) -> None:
     made = str(tmp_path / "fft.loom")
     found = call(*arguments("fourierTransform"), "--merge", "2", "-o", made, "--json").json
-    assert {v["scheme"] for v in found["schemes"]} == {"vtb", "hw", "co-vtb", "co-hw"}
+    assert {v["scheme"] for v in found["schemes"]} == {"vtb", "vtb-pipe", "hw", "co-vtb", "co-hw"}
     chosen = found["chosen"]
     assert (chosen["scheme"], chosen["shorter_regions"], chosen["merge"]) == ("hw", True, None)
     assert chosen["speedup"] == best(found)
@@ -44,7 +44,7 @@ def test_the_best_of_all_is_chosen_and_written(tmp_path: Path) -> None:
 
 def test_today_leaves_out_what_no_gpu_has() -> None:
     found = call(*arguments("matrixVector"), "--today", "--merge", "2", "--json").json
-    assert {v["scheme"] for v in found["schemes"]} == {"vtb", "co-vtb"}
+    assert {v["scheme"] for v in found["schemes"]} == {"vtb", "vtb-pipe", "co-vtb"}
     assert found["chosen"]["scheme"] == "shorter", "it gains more than merged blocks with shorter regions"
     assert found["chosen"]["speedup"] == best(found) == found["shorter"]["speedup"] > 1
 
