@@ -18,6 +18,7 @@ from binalloc.pipeline.request import Request
 if TYPE_CHECKING:
     from binalloc.launch.merged import Merge
     from binalloc.launch.types import Launch
+    from binalloc.models.machines.model import Machine
     from binalloc.transform.multiplex.parts import Parts
     from binalloc.transform.multiplex.split import Split
     from binalloc.verify.report import CheckReport
@@ -38,6 +39,11 @@ SCHEMES = (VTB, PIPE, HW, CO_VTB, CO_HW)
 """All schemes, in the order in which reports have them."""
 SHORTER = "shorter"
 """Stands for no scheme at all: access regions are shorter."""
+
+
+def barriers_of(machine: Machine) -> tuple[str, ...]:
+    """Return the barriers at which virtual blocks can take turns on a machine."""
+    return (BLOCK, NAMED) if machine.limits.major >= _NAMED_SINCE else (BLOCK,)
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
             variables=variables, cut=private,
         )  # fmt: skip
     assert wanted.merge is not None
-    if wanted.barriers == NAMED and request.machine.limits.major < _NAMED_SINCE:
+    if wanted.barriers not in barriers_of(request.machine):
         raise Refused("the machine has no named barriers", place=kernel, found=f"{request.machine.name}, compute "
                       f"capability {request.machine.limits.cc}", expected="capability 2.0 or higher",
                       remedy="Use --barriers block.")  # fmt: skip

@@ -13,7 +13,8 @@ from binalloc.emulator.host.figures.skew import LIMIT
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
-from binalloc.pipeline.multiplex.build import SHORTER, Wanted
+from binalloc.models.machines.model import Machine
+from binalloc.pipeline.multiplex.build import SHORTER, Wanted, barriers_of
 from binalloc.pipeline.multiplex.free import without_limit
 from binalloc.pipeline.multiplex.multiplexing import AUTO, Multiplexing, Tried, multiplex_kernel, wanted_versions
 from binalloc.pipeline.multiplex.reasons import why_none
@@ -44,14 +45,14 @@ class Turns:
         return launch if self.best is None or self.best.built is None else self.best.built.launch
 
 
-def versions_among(among: str) -> list[Wanted]:
-    """Return the versions of TODAY or of ANY."""
-    return list(wanted_versions(AUTO, None, None, today=among == TODAY))
+def versions_among(among: str, machine: Machine) -> list[Wanted]:
+    """Return the versions of TODAY or of ANY on a machine."""
+    return list(wanted_versions(AUTO, None, None, today=among == TODAY, barriers=barriers_of(machine)))
 
 
-def every_version(among: str) -> list[Wanted]:
+def every_version(among: str, machine: Machine) -> list[Wanted]:
     """Return the same, with shorter access regions alone in front."""
-    return [Wanted(SHORTER, shorter=True), *versions_among(among)]
+    return [Wanted(SHORTER, shorter=True), *versions_among(among, machine)]
 
 
 def require_multiplexable(explicit: bool, running: bool) -> None:
@@ -73,7 +74,7 @@ def choose(module: Module, request: Request, original: Version, without: Version
     """Return the versions and the choice. original: the run over which speedups are. without: the policy's version."""
     among = request.multiplex
     assert among in (TODAY, ANY)
-    found = multiplex_kernel(module, request, versions_among(among), original=original)
+    found = multiplex_kernel(module, request, versions_among(among, request.machine), original=original)
     gains = {id(one): _gain(one, without, request) for one in found.usable(among == TODAY)}
     best = max(found.usable(among == TODAY), key=lambda one: gains[id(one)], default=None)
     if best is not None and gains[id(best)] >= WORTH:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from binalloc.errors import Hint, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.merged import fitting
-from binalloc.pipeline.multiplex.build import SCHEMES
+from binalloc.pipeline.multiplex.build import BLOCK, NAMED, SCHEMES, barriers_of
 from binalloc.pipeline.multiplex.multiplexing import AUTO, Multiplexing, multiplex_kernel, wanted_versions
 from binalloc.pipeline.own_machine import at_home
 from binalloc.pipeline.request import Request
@@ -22,6 +22,7 @@ def multiplex(
     *,
     today: bool = False,
     merge: int | None = None,
+    barriers: str | None = None,
     over: int | None = None,
     splits: Sequence[str] = (),
     shorter: bool | None = None,
@@ -35,6 +36,8 @@ def multiplex(
         scheme: by name, as `multiplex --scheme`; "auto" for all.
         today: without schemes whose instructions no GPU has.
         merge: blocks that are merged into one, of schemes that merge; None for two and for four.
+        barriers: at which virtual blocks take turns, "block" or "named", as `multiplex --barriers`; None for "block",
+            and with "auto" for both where the machine has both.
         over: most blocks beyond those of static memory, of schemes by which blocks get memory as they run; None for no
             limit.
         splits: which rows of shared variables are private, as `vertices=16`, of schemes with a private part. Without
@@ -56,6 +59,9 @@ def multiplex(
     if scheme not in (*SCHEMES, AUTO):
         raise UsageError("there is no such scheme", place=Hint("{scheme}"), found=scheme,
                          expected=f"one of {', '.join((*SCHEMES, AUTO))}")  # fmt: skip
+    if barriers not in (None, BLOCK, NAMED):
+        raise UsageError("there are no such barriers", place=Hint("{barriers}"), found=barriers,
+                         expected=f"{BLOCK} or {NAMED}")  # fmt: skip
     if request.launch is None:
         raise UsageError("versions are run", place=Hint("{launch}"), found="no launch", expected="a launch")
     if merge is not None and merge < 2:  # one block alone is not merged
@@ -64,5 +70,7 @@ def multiplex(
     assert request.launch is not None
     kernel = find_kernel(module, request.kernel or request.launch.kernel).name
     request = replace(request, kernel=kernel, launch=fitting(request.launch, module, kernel))
-    versions = wanted_versions(scheme, merge, over, [Split.parse(text) for text in splits], shorter, today)
+    kinds = (barriers,) if barriers is not None else barriers_of(request.machine) if scheme == AUTO else (BLOCK,)
+    cuts = [Split.parse(text) for text in splits]
+    versions = wanted_versions(scheme, merge, over, cuts, shorter, today, kinds)
     return multiplex_kernel(module, request, list(versions), share)

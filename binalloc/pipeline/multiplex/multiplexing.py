@@ -101,23 +101,23 @@ class Multiplexing:
 
 def wanted_versions(
     scheme: str | None, merge: int | None, over: int | None, splits: Sequence[Split] = (), shorter: bool | None = None,
-    today: bool = False, barriers: str = BLOCK,
+    today: bool = False, barriers: Sequence[str] = (BLOCK,),
 ) -> Iterator[Wanted]:
     """Yield the versions that options ask for: VTB of two and four blocks, CO-VTB of two, and no limit, where they do
     not say. A pipe and the collaborative ones are built only if the scheme is named, or is AUTO, which stands for all.
-    shorter: with shorter access regions, or as they are; None: both. today: without what no GPU has. barriers: of VTB
-    and CO-VTB."""
+    shorter: with shorter access regions, or as they are; None: both. today: without what no GPU has. barriers: each of
+    VTB, the first of CO-VTB."""
     for short in (False, True) if shorter is None else (shorter,):
         if scheme in (None, VTB, AUTO):
             numbers = (2, 4) if merge is None else (merge,)
-            yield from (Wanted(VTB, merge=n, barriers=barriers, shorter=short) for n in numbers)
+            yield from (Wanted(VTB, merge=n, barriers=kind, shorter=short) for kind in barriers for n in numbers)
         if scheme in (PIPE, AUTO) and merge in (None, 2):
             yield Wanted(PIPE, merge=2, shorter=short)
         if scheme in (None, HW, AUTO) and not today:
             yield Wanted(HW, over=over, shorter=short)
         if scheme in (CO_VTB, AUTO):
             number = 2 if merge is None else merge
-            yield Wanted(CO_VTB, merge=number, barriers=barriers, splits=tuple(splits), shorter=short)
+            yield Wanted(CO_VTB, merge=number, barriers=barriers[0], splits=tuple(splits), shorter=short)
         if scheme in (CO_HW, AUTO) and not today:
             yield Wanted(CO_HW, over=over, splits=tuple(splits), shorter=short)
 

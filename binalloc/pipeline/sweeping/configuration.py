@@ -110,7 +110,7 @@ def configurations(
             for name in allocators:
                 yield Configuration(subject, asked, name, blocks, registers, slots, blocks < own, refused)
         for name in allocators if multiplex != OFF else ():
-            for version in every_version(multiplex):
+            for version in every_version(multiplex, subject.machine):
                 yield Configuration(subject, asked, name, wanted=version, among=multiplex)
 
 

@@ -51,7 +51,7 @@ class TakeTurns:
         options = replace(self.options, machine=self.subject.machine)
         request = replace(request, options=options, allocator=self.allocator)
         original = measure(baseline(module, request), request)
-        found = multiplex_kernel(module, request, versions_among(self.among), original=original)
+        found = multiplex_kernel(module, request, versions_among(self.among, self.subject.machine), original=original)
         every = [*([found.shorter] if found.shorter is not None else []), *found.tried]
         return {"versions": {one.wanted.name: _figures(one, request) for one in every}}
 

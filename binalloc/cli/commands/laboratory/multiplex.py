@@ -44,7 +44,7 @@ _MOST = 8  # virtual blocks of a merged block
     "--barriers",
     type=click.Choice(["block", "named"]),
     help="Of vtb and co-vtb: virtual blocks take turns at barriers of the merged block, or hand them on at named ones, "
-    "which GPUs since compute capability 2.0 have.  [default: block]",
+    "which GPUs since compute capability 2.0 have.  [default: block; of auto both]",
 )
 @click.option(
     "--split", "splits", multiple=True, metavar="NAME=INDEX",
@@ -73,7 +73,7 @@ def multiplex(
     the version chosen.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
-    from binalloc.pipeline.multiplex.build import BLOCK
+    from binalloc.pipeline.multiplex.build import BLOCK, barriers_of
     from binalloc.pipeline.multiplex.multiplexing import AUTO, multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.multiplex import chosen_json, multiplexing_json, render_multiplexing
@@ -82,7 +82,6 @@ def multiplex(
     _require_consistent(scheme, today, merge, barriers, splits, options, output)
     shorter = None if regions is None else regions == "shorter"
     cuts = [Split.parse(text) for text in splits]
-    wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, barriers or BLOCK))
     check_output(output, as_json)
     not_over(output, source.file, source.launch, source.machine)
     loaded = source.required()
@@ -94,6 +93,8 @@ def multiplex(
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
     launch = fitting_launch(loaded, module, name)
+    kinds = (barriers,) if barriers is not None else barriers_of(model) if scheme == AUTO else (BLOCK,)
+    wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, kinds))
     with progress(as_json) as show:
         request = Request(name, model, launch, options=options, progress=show)
         done = multiplex_kernel(module, request, wanted, share)
