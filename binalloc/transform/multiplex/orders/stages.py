@@ -81,7 +81,7 @@ class Stages:
         barriers = sorted(self.barriers & inside, key=lambda w: (self.tree.depth[self.cfg.block_of[w]], w))
         stops = self.barriers | {bound.word for bound in region.ends}
         starts = [begin.word, *(after for barrier in barriers for after in self._succs(barrier)[:1])]
-        return [self._weight(self._after([start], stops)) for start in starts]
+        return [self._weight(self._after([start], stops) - stops) for start in starts]
 
     def _length(self, first: int, word: int) -> float:
         """Return the estimated length of the code from one place to another."""
