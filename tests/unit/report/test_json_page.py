@@ -264,7 +264,12 @@ def test_what_is_printed_has_its_shape(answers: dict[str, list[Any]]) -> None:
 
 def test_what_is_in_a_shape_is_printed(answers: dict[str, list[Any]]) -> None:
     idle = []
-    unseen = re.compile(r".*parts\.spills")  # where `local` finds no allocation: no sample is so
+    # Where `local` finds no allocation: no sample is so. Objects of versions in turns that `multiplex` or `rewrite`
+    # shows: no kernel is small enough for so many runs. Factors of such versions: the demo does not ask for them.
+    unseen = re.compile(
+        r".*parts\.spills|.*turns\.schemes\[\]\.divided\[\]\..*|recommendations\[\]\.turns\.(chosen|launch)\..*"
+        r"|rows\[\]\.parts\.(allocation|turns)"
+    )
     aside = (frozenset[str](), documented(*shapes_of("run")))  # any command's stopped run has what `run` has
     for name, found in answers.items():
         shown = {path for answer in found for path in fields(answer)}
