@@ -12,7 +12,7 @@ the grid come to the same regions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
@@ -22,7 +22,6 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import Guard
 from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
-from binalloc.transform.multiplex.edit import Line
 from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 
 BARRIERS = 16  # of a block, one of them for the whole block
@@ -49,12 +48,10 @@ class Handing(VirtualBlocks):
         self._find_next()
         for site in own:
             self._own(site.place.word)
-        for k, region in enumerate(self.regions):
-            for e, end in enumerate(region.ends):
-                self.edit.insert(end.word, way_of(self.memory, end), self._give(end.word, f"give{k}.{e}"))
-        for k, region in enumerate(self.regions):
-            (begin,) = region.begins
-            self.edit.insert(begin.word, way_of(self.memory, begin), self._wait(begin.word, f"wait{k}"))
+        for end in (end for region in self.regions for end in region.ends):
+            self.edit.insert(end.word, way_of(self.memory, end), self._give(end.word))
+        for (begin,) in (region.begins for region in self.regions):
+            self.edit.insert(begin.word, way_of(self.memory, begin), self._wait(begin.word))
 
     # -- what has to hold
 
@@ -122,35 +119,26 @@ class Handing(VirtualBlocks):
 
     def _own(self, word: int) -> None:
         """Let a barrier of the original be one of the virtual block."""
-        threads = self.merge.threads
-        lines = self._each(word, self.merging.number, lambda v, guard: self.isa.build.counted_barrier(
-            1 + v, threads, guard))  # fmt: skip
-        self.edit.insert(word, None, _labelled(lines, f"own {word}"))
+        build, threads = self.isa.build, self.merge.threads
+        lines = self._each(word, self.merging.number, lambda v, guard: build.counted_barrier(1 + v, threads, guard))
+        self.edit.insert(word, None, lines)
         self.edit.removed.add(word)
 
-    def _wait(self, word: int, label: str) -> list[Line]:
+    def _wait(self, word: int) -> list[Instr]:
         """Return the code that waits for the turn, in front of a word."""
-        threads = 2 * self.merge.threads
-        lines = self._each(word, self.merging.number, lambda v, guard: self.isa.build.counted_barrier(
-            self._turn(v), threads, guard))  # fmt: skip
-        return _labelled(lines, label)
+        build, threads, number = self.isa.build, 2 * self.merge.threads, self.merging.number
+        return self._each(word, number, lambda v, guard: build.counted_barrier(self._turn(v), threads, guard))
 
-    def _give(self, word: int, label: str) -> list[Line]:
+    def _give(self, word: int) -> list[Instr]:
         """Return the code that hands the turn over, in front of a word."""
-        threads = 2 * self.merge.threads
-        lines = self._each(word, self.next_one, lambda v, guard: self.isa.build.arrival(
-            self._turn(v), threads, guard))  # fmt: skip
-        return _labelled(lines, label)
+        build, threads = self.isa.build, 2 * self.merge.threads
+        return self._each(word, self.next_one, lambda v, guard: build.arrival(self._turn(v), threads, guard))
 
-    def _each(self, word: int, register: int, make: Callable[[int, Guard], Instr]) -> Iterator[Instr]:
-        """Yield a word for each virtual block, in front of a word, under the guard that a register has its number."""
-        predicate = self.free_predicate([word])
+    def _each(self, word: int, register: int, make: Callable[[int, Guard], Instr]) -> list[Instr]:
+        """Return a word for each virtual block, in front of a word, under the guard that a register has its number."""
+        predicate, lines = self.free_predicate([word]), list[Instr]()
         for v in range(self.merge.count):
             if v < 1 or self.merge.count > 2:
-                yield self.isa.build.equal(predicate, register, v)
-            yield make(v, (predicate, v > 0 and self.merge.count == 2))
-
-
-def _labelled(instrs: Iterator[Instr], label: str) -> list[Line]:
-    first, *others = instrs
-    return [Line(first, label=label), *map(Line, others)]
+                lines.append(self.isa.build.equal(predicate, register, v))
+            lines.append(make(v, (predicate, v > 0 and self.merge.count == 2)))
+        return lines

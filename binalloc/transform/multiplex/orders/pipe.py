@@ -24,7 +24,6 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
-from binalloc.transform.multiplex.edit import Line
 from binalloc.transform.multiplex.free import free_predicates
 from binalloc.transform.multiplex.orders.stages import Stages
 from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
@@ -38,7 +37,6 @@ class _Wait:
 
     word: int
     way: int | None
-    label: str
     first: bool  #: threads may come there before they come to a region
     later: bool  #: threads may come there from a region
 
@@ -59,17 +57,18 @@ class Pipe(VirtualBlocks):
         build = self.isa.build
         stages = Stages(self.memory, self.regions, {site.place.word for site in self.sites})
         most = max((self.barriers_in(region) for region in self.regions), default=0)
-        for k, region in enumerate(self.regions):
+        for region in self.regions:
             if not stages.is_followed(region):
-                for e, end in enumerate(region.ends):
-                    self._insert(_Wait(end.word, way_of(self.memory, end), f"end{k}.{e}", False, True))
-        waits = [wait for k, region in enumerate(self.regions) for wait in self._waits(k, region, most, stages)]
+                for end in region.ends:
+                    self._insert(_Wait(end.word, way_of(self.memory, end), False, True))
+        waits = [wait for region in self.regions for wait in self._waits(region, most, stages)]
         asked = any(wait.first and wait.later for wait in waits)
         for w, wait in enumerate(waits):
             self._insert(wait, asks=w == 0 or waits[w - 1].word != wait.word)
-            if asked and wait.first and wait.label.startswith("begin"):
-                self.edit.insert(wait.word, wait.way, [build.number(self.waits, 1)])
         if asked:
+            for (begin,) in (region.begins for region in self.regions):
+                if stages.is_first(begin.word):
+                    self.edit.insert(begin.word, way_of(self.memory, begin), [build.number(self.waits, 1)])
             self.edit.insert(0, None, [build.plus(self.waits, self.merging.number, 0)])
 
     @cached_property
@@ -79,7 +78,7 @@ class Pipe(VirtualBlocks):
         branches = (word for word, instr in enumerate(fn.instrs) if instr.control == Flow.BRANCH)
         return {point for word in branches if (point := fn.reconvergence(word)) is not None}
 
-    def _waits(self, k: int, region: Region, most: int, stages: Stages) -> Iterator[_Wait]:
+    def _waits(self, region: Region, most: int, stages: Stages) -> Iterator[_Wait]:
         """Yield the waits in front of a region: at its stage, and directly in front of it. most: barriers in one of the
         regions."""
         (begin,) = region.begins
@@ -91,8 +90,7 @@ class Pipe(VirtualBlocks):
             for place in places:
                 first, later = stages.is_first(place), stages.is_later(place)
                 if first or c >= served:
-                    label = f"cut{k}.{c} {place}" if c < most else f"begin{k}"
-                    yield _Wait(place, way if place == begin.word else None, label, first, later)
+                    yield _Wait(place, way if place == begin.word else None, first, later)
 
     def _usable(self, word: int) -> bool:
         """Return whether a predicate is free for a wait in front of a word."""
@@ -110,4 +108,4 @@ class Pipe(VirtualBlocks):
         elif asks and wait.word in self._meetings:
             lines = [build.nothing()]  # threads come together in front of the barrier
         lines.append(build.barrier(guard))
-        self.edit.insert(wait.word, wait.way, [Line(lines[0], label=wait.label), *lines[1:]])
+        self.edit.insert(wait.word, wait.way, lines)

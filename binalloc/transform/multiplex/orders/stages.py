@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
 from itertools import accumulate
 
 from binalloc.analysis.flow.cfg import BlockNumber
@@ -106,11 +107,11 @@ class Stages:
 
     def is_first(self, word: int) -> bool:
         """Return whether threads come in front of a word before they come to a region."""
-        return word in self._after([0], self.begins)
+        return word in self._before_all
 
     def is_later(self, word: int) -> bool:
         """Return whether threads come in front of a word from a region, before they come to the next."""
-        return word in self._after(self.ends, self.begins)
+        return word in self._between
 
     def is_followed(self, region: Region) -> bool:
         """Return whether a barrier of the original is on all ways from a region to the next, or to the end."""
@@ -120,6 +121,21 @@ class Stages:
     def barriers_before(self, word: int) -> int:
         """Return the least number of the original's barriers on ways from a region to the begin of the next; 0 if there
         is no such way."""
+        return self._passed.get(word, 0)
+
+    @cached_property
+    def _before_all(self) -> set[int]:
+        """Return the words in front of which threads come before they come to a region."""
+        return self._after([0], self.begins)
+
+    @cached_property
+    def _between(self) -> set[int]:
+        """Return the words in front of which threads come from a region, before they come to the next."""
+        return self._after(self.ends, self.begins)
+
+    @cached_property
+    def _passed(self) -> dict[int, int]:
+        """Return by word behind regions the least number of the original's barriers on ways from a region to it."""
         least = dict.fromkeys(self.ends, 0)
         work = deque(sorted(self.ends))
         while work:
@@ -131,7 +147,7 @@ class Stages:
                 if passed < least.get(after, passed + 1):
                     least[after] = passed
                     (work.append if at in self.barriers else work.appendleft)(after)
-        return least.get(word, 0)
+        return least
 
     def _of_ways(self, block: BlockNumber, best: list[int], word: int) -> list[int]:
         """Return the begins of the stage on each way that leads to a basic block; `best` where there are none."""

@@ -15,7 +15,9 @@ for.
 
 from __future__ import annotations
 
+from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.regions import Bound, Region
+from binalloc.analysis.shared.uniformity import Scope
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Line
@@ -73,7 +75,7 @@ class Turns(VirtualBlocks):
         target, meet = self.isa.links(back)
         (link,) = self.isa.links(jump)
         # a barrier of the original that follows anyway serves the last turn
-        guard = (predicate, False) if self.followed_by_barrier(region) else ALWAYS
+        guard = (predicate, False) if self._followed_by_barrier(region) else ALWAYS
         others = self._ends(region)[1:]
         several = len(region.ends) > 1
         return [
@@ -118,3 +120,30 @@ class Turns(VirtualBlocks):
             Line(build.same(predicate, self.ways + 1, self.isa.limits.zero)),
             Line(go, to=((target, there), (meet, there))),
         ]
+
+    def _followed_by_barrier(self, region: Region) -> bool:
+        """Return whether a barrier lies on every way from a region's end to where a region begins, and to where some
+        threads may end before others come there."""
+        cfg, scopes = self.function.cfg, self.memory.scopes
+        begins = {bound.word for each in self.regions for bound in each.begins}
+        barriers = {site.place.word for site in self.sites}
+        work, seen = [bound.word for bound in region.ends], set[int]()
+        while work:
+            word = work.pop()
+            if word in seen or word in barriers:
+                continue
+            if word in begins:
+                return False
+            seen.add(word)
+            block = cfg.block_of[word]
+            if word + 1 < cfg.blocks[block].end:
+                work.append(word + 1)
+                continue
+            if scopes.guard(self.function.name, word) < Scope.GRID and any(map(self._is_busy, cfg.succs[block])):
+                return False
+            work += [cfg.blocks[s].start for s in cfg.succs[block]]
+        return True
+
+    def _is_busy(self, block: int) -> bool:
+        """Return whether a way from a basic block comes to a barrier or a region."""
+        return bool(reached(self.function.cfg.succs, [block]) & self.busy)

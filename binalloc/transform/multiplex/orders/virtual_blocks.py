@@ -71,10 +71,6 @@ class VirtualBlocks(ABC):
     def keep_apart(self) -> None:
         """Insert what lets one virtual block alone be in an access region."""
 
-    def is_busy(self, block: int) -> bool:
-        """Return whether a way from a basic block comes to a barrier or a region."""
-        return bool(reached(self.function.cfg.succs, [block]) & self.busy)
-
     # -- what has to hold
 
     def _require_barriers(self) -> None:
@@ -124,29 +120,6 @@ class VirtualBlocks(ABC):
         predicate = self.free_predicate([word])
         self.edit.insert(word, None, [self.isa.build.same(predicate, self.merging.number, self.isa.limits.zero)])
         self.edit.replaced[word] = self.function.fn.instrs[word].replace(guard=(predicate, False))
-
-    def followed_by_barrier(self, region: Region) -> bool:
-        """Return whether a barrier lies on every way from a region's end to where a region begins, and to where some
-        threads may end before others come there."""
-        cfg, scopes = self.function.cfg, self.memory.scopes
-        begins = {bound.word for each in self.regions for bound in each.begins}
-        barriers = {site.place.word for site in self.sites}
-        work, seen = [bound.word for bound in region.ends], set[int]()
-        while work:
-            word = work.pop()
-            if word in seen or word in barriers:
-                continue
-            if word in begins:
-                return False
-            seen.add(word)
-            block = cfg.block_of[word]
-            if word + 1 < cfg.blocks[block].end:
-                work.append(word + 1)
-                continue
-            if scopes.guard(self.function.name, word) < Scope.GRID and any(map(self.is_busy, cfg.succs[block])):
-                return False
-            work += [cfg.blocks[s].start for s in cfg.succs[block]]
-        return True
 
     def _require_one_begin(self) -> None:
         """Refuse regions that begin in several places."""
