@@ -8,8 +8,14 @@ from dataclasses import replace
 from binalloc.errors import Hint, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.merged import fitting
-from binalloc.pipeline.multiplex.build import BLOCK, NAMED, SCHEMES, barriers_of
-from binalloc.pipeline.multiplex.multiplexing import AUTO, Multiplexing, multiplex_kernel, wanted_versions
+from binalloc.pipeline.multiplex.build import BLOCK, NAMED, SCHEMES
+from binalloc.pipeline.multiplex.multiplexing import (
+    AUTO,
+    Multiplexing,
+    kinds_of_barriers,
+    multiplex_kernel,
+    wanted_versions,
+)
 from binalloc.pipeline.own_machine import at_home
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.kernels import find_kernel
@@ -70,7 +76,7 @@ def multiplex(
     assert request.launch is not None
     kernel = find_kernel(module, request.kernel or request.launch.kernel).name
     request = replace(request, kernel=kernel, launch=fitting(request.launch, module, kernel))
-    kinds = (barriers,) if barriers is not None else barriers_of(request.machine) if scheme == AUTO else (BLOCK,)
+    kinds = kinds_of_barriers(scheme, barriers, request.machine)
     cuts = [Split.parse(text) for text in splits]
     versions = wanted_versions(scheme, merge, over, cuts, shorter, today, kinds)
     return multiplex_kernel(module, request, list(versions), share)

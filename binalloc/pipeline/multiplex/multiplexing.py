@@ -24,6 +24,7 @@ from binalloc.pipeline.multiplex.build import (
     VTB,
     Built,
     Wanted,
+    barriers_of,
     build,
     checked,
 )
@@ -39,6 +40,7 @@ from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Version
 
 if TYPE_CHECKING:
+    from binalloc.models.machines.model import Machine
     from binalloc.transform.multiplex.split import Split
 
 AUTO = "auto"
@@ -97,6 +99,14 @@ class Multiplexing:
         original is as fast. today: without instructions that no GPU has."""
         best = max(self.usable(today), key=lambda t: self.speedup(t) or 0, default=None)
         return best if best is not None and (self.speedup(best) or 0) > 1 else None
+
+
+def kinds_of_barriers(scheme: str | None, named: str | None, machine: Machine) -> tuple[str, ...]:
+    """Return the barriers of the versions that options ask for: those that are named, or all that the machine has of
+    AUTO, or BLOCK."""
+    if named is not None:
+        return (named,)
+    return barriers_of(machine) if scheme == AUTO else (BLOCK,)
 
 
 def wanted_versions(

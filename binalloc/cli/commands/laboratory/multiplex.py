@@ -73,8 +73,7 @@ def multiplex(
     the version chosen.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
-    from binalloc.pipeline.multiplex.build import BLOCK, barriers_of
-    from binalloc.pipeline.multiplex.multiplexing import AUTO, multiplex_kernel, wanted_versions
+    from binalloc.pipeline.multiplex.multiplexing import AUTO, kinds_of_barriers, multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.multiplex import chosen_json, multiplexing_json, render_multiplexing
     from binalloc.transform.multiplex.split import Split
@@ -93,7 +92,7 @@ def multiplex(
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
     launch = fitting_launch(loaded, module, name)
-    kinds = (barriers,) if barriers is not None else barriers_of(model) if scheme == AUTO else (BLOCK,)
+    kinds = kinds_of_barriers(scheme, barriers, model)
     wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, kinds))
     with progress(as_json) as show:
         request = Request(name, model, launch, options=options, progress=show)

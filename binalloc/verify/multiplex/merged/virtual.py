@@ -33,10 +33,14 @@ Turnings = tuple[Turning, ...] | None
 
 @dataclass(eq=False)
 class Touched:
-    """What is touched is bytes of the merged block that threads may read and write."""
+    """This object has the bytes of the merged block that threads may read, and those that they may write."""
 
     reads: Mask
     writes: Mask
+
+    def add(self, reads: Mask, writes: Mask) -> None:
+        self.reads |= reads
+        self.writes |= writes
 
     def conflict(self, other: Touched) -> Mask:
         """Return the bytes that both touch, and one of them may write."""
@@ -143,7 +147,7 @@ class VirtualBlock:
         return place
 
     def _segment(self, first: Place, cuts: tuple[Role, ...], branches: set[int]) -> Segment:
-        segment = Segment(first, self._touched([]), self._touched([]), self._touched([]), self._touched([]))
+        segment = Segment(first, self._nothing(), self._nothing(), self._nothing(), self._nothing())
         work: list[tuple[Place, Turnings]] = [(to, ()) for to in first.out]
         done: set[tuple[Place, Turnings]] = set()
         while work:
@@ -164,19 +168,24 @@ class VirtualBlock:
                 work.append((to, self._turned(turnings, place, to.node, branches)))
         places = {place for place, _ in done if place.role not in cuts}
         ending = places.intersection(_before([p for p in places if self._ends(p)], cuts))
-        free = {place for place in places if place not in self.turn.held}
-        segment.all, segment.free = self._touched(places), self._touched(free)
-        segment.last, segment.last_free = self._touched(ending), self._touched(free & ending)
+        for place in places:
+            touched, free, last = self.accesses(place), place not in self.turn.held, place in ending
+            for into, belongs in (
+                (segment.all, True), (segment.free, free), (segment.last, last), (segment.last_free, free and last)
+            ):  # fmt: skip
+                if belongs:
+                    into.add(*touched)
         return segment
 
     def _touched(self, places: Iterable[Place]) -> Touched:
         """Return the bytes that are touched at some places."""
-        found = Touched(np.zeros(self.map.room, np.bool_), np.zeros(self.map.room, np.bool_))
+        found = self._nothing()
         for place in places:
-            read, written = self.accesses(place)
-            found.reads |= read
-            found.writes |= written
+            found.add(*self.accesses(place))
         return found
+
+    def _nothing(self) -> Touched:
+        return Touched(np.zeros(self.map.room, np.bool_), np.zeros(self.map.room, np.bool_))
 
     def _ends(self, place: Place) -> bool:
         word = None if place.missing or place.role else self.words[place.node]
