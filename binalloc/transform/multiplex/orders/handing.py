@@ -41,6 +41,8 @@ class Handing(VirtualBlocks):
         if self.merge.count > MOST:
             raise Refused("a block has too few barriers", place=self.function.name,
                           found=f"{self.merge.count} virtual blocks", expected=f"at most {MOST}")  # fmt: skip
+        if not self.regions:  # nobody would take the turn
+            return
         behind = self._behind_regions()
         own = [site for site in self.sites if site.place.word in behind]
         self._require_all_threads(own)

@@ -42,3 +42,13 @@ def test_two_virtual_blocks_hand_the_turn_to_each_other() -> None:
     turn = [*take, ("STS", 0), *own, ("LDS", 0)]
     # the last virtual block gives the first turn away; the original's second barrier is in front of the last region
     assert found == [("arrive", 3), *turn, *give, *turn, *own, *give, *turn, *give]
+
+
+def test_where_all_bytes_are_private_there_is_no_turn() -> None:
+    """Nobody would take the first one: without regions the original's barriers alone are left."""
+    module = program(KERNEL)
+    made = merge_blocks(module, "k", (64, 1, 1), 2, private=(1 << 512) - 1, order=HANDED)
+    assert made.regions == []
+    assert check_merged(module, made.module, "k", (64, 1, 1), 2, 0).ok
+    bars = [i.f["barid"] for i in made.module.function("k").instrs if i.name == "BAR"]
+    assert bars == [i.f["barid"] for i in module.function("k").instrs if i.name == "BAR"] == [0] * 4
