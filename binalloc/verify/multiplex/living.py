@@ -1,5 +1,6 @@
-"""This module says which registers and predicates the original still reads at each word, so that inserted words may not
-write such predicates, and which of them have to be followed.
+"""This module finds the registers and predicates that the original still reads at each word, and those to be followed.
+
+Inserted words may not write predicates that are still read.
 
 Needs a function's code; leaves it unchanged.
 """
@@ -55,7 +56,7 @@ def living(code: FunctionCode, functions: Called) -> list[int]:
 
 @dataclass(frozen=True)
 class Needed:
-    """Where threads go, and where they access shared memory, depends on these places. before: by word, as masks.
+    """The needed places decide where threads go, and where they access shared memory. before: by word, as masks.
     written: by word, whether it writes one that is needed behind it."""
 
     before: list[int]
