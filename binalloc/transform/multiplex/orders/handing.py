@@ -16,11 +16,9 @@ from collections.abc import Callable
 
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
-from binalloc.analysis.shared.uniformity import Scope
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import Guard
-from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 
@@ -74,13 +72,8 @@ class Handing(VirtualBlocks):
 
     def _require_all_blocks(self) -> None:
         """Refuse branches and ends that keep some blocks of the grid from a region, or from a barrier."""
-        cfg, scopes = self.function.cfg, self.memory.scopes
-        together = self.function.post_dominators()
-        for block in cfg.rpo:
-            last = cfg.blocks[block].end - 1
-            parts = len(cfg.succs[block]) > 1 or cfg.views[last].control == Flow.EXIT
-            if not parts or scopes.guard(self.function.name, last) >= Scope.GRID:
-                continue
+        cfg, together = self.function.cfg, self.function.post_dominators()
+        for block, last in self.parting():
             if reached(cfg.succs, cfg.succs[block], together.idom[block]) & self.busy:
                 raise Refused(
                     "some blocks of the grid may come to a region or barrier, and others not",

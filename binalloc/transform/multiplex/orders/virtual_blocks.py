@@ -6,7 +6,9 @@ Needs what is known of a kernel's shared memory, and its regions; leaves the ker
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
+from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.flow.loops import one_round
 from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
@@ -17,6 +19,7 @@ from binalloc.analysis.shared.uniformity import Scope
 from binalloc.analysis.shared.waiting import waiting_loops
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function
+from binalloc.isa.kinds import Flow
 from binalloc.launch.merged import Merge
 from binalloc.transform.multiplex.copies import Copies
 from binalloc.transform.multiplex.edit import Edit
@@ -89,14 +92,19 @@ class VirtualBlocks(ABC):
             if self.function.cfg.views[site.place.word].guard is not None:
                 raise Refused("a barrier has a guard", place=where, found="a guard", expected="none")
 
-    def _require_alignment(self) -> None:
-        """Refuse branches at which virtual blocks part, if more than one way comes to barriers or regions."""
+    def parting(self) -> Iterator[tuple[BlockNumber, int]]:
+        """Yield basic blocks behind which blocks of the grid may go different ways, or end, with their last words."""
         cfg, scopes = self.function.cfg, self.memory.scopes
-        together = self.function.post_dominators()
         for block in cfg.rpo:
             last = cfg.blocks[block].end - 1
-            if scopes.guard(self.function.name, last) >= Scope.GRID or len(cfg.succs[block]) < 2:
-                continue
+            parts = len(cfg.succs[block]) > 1 or cfg.views[last].control == Flow.EXIT
+            if parts and scopes.guard(self.function.name, last) < Scope.GRID:
+                yield block, last
+
+    def _require_alignment(self) -> None:
+        """Refuse branches at which virtual blocks part, if more than one way comes to barriers or regions."""
+        cfg, together = self.function.cfg, self.function.post_dominators()
+        for block, last in self.parting():
             ways = [reached(cfg.succs, [s]) & self.busy for s in cfg.succs[block]]
             meet = together.idom[block]
             until = [reached(cfg.succs, [s], meet) & self.busy for s in cfg.succs[block]]
