@@ -89,7 +89,7 @@ def _left(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson])
     free, today = ([value for k in ran if (value := gain(k, kind)) is not None] for kind in (FREE, TODAY))
     return (
         f"Shared memory limits {bound} of {count(len(ran), 'kernel')} on {name}, {alone} of them alone; free blocks "
-        f"gain {min(free):.2f} to {max(free):.2f}, auto with --today {min(today):.2f} to {max(today):.2f}, emulated."
+        f"gain {min(free):.2f} to {max(free):.2f}, auto of today's GPUs {min(today):.2f} to {max(today):.2f}, emulated."
     )
 
 

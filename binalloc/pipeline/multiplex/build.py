@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from binalloc.errors import Refused
+from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.multiplex.dividing import DividedVariable, divided_variables, private_of
 from binalloc.pipeline.multiplex.dynamic import with_variable, without_variable
@@ -125,7 +125,7 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     if wanted.barriers not in barriers_of(request.machine):
         raise Refused("the machine has no named barriers", place=kernel, found=f"{request.machine.name}, compute "
                       f"capability {request.machine.limits.cc}", expected="capability 2.0 or higher",
-                      remedy="Use --barriers block.")  # fmt: skip
+                      remedy=Hint("Use {barriers} block."))  # fmt: skip
     axis = max(range(3), key=lambda k: launch.grid[k])
     given = with_variable(module, kernel, dynamic)
     later = with_late_exits(given, kernel, launch.block)

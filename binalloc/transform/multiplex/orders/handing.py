@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
-from binalloc.errors import Refused
+from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import Guard
 from binalloc.transform.multiplex.bounds import way_of
@@ -25,6 +25,7 @@ from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 BARRIERS = 16  # of a block, one of them for the whole block
 MOST = (BARRIERS - 1) // 2
 """Most virtual blocks: each has a barrier of its own, and one at which it gets the turn."""
+_OTHER = Hint("Use {barriers} block.")
 
 
 class Handing(VirtualBlocks):
@@ -62,12 +63,12 @@ class Handing(VirtualBlocks):
             if region.ended is not None or region.exits:
                 found = "EXIT in it" if region.ended is None else f"EXIT at {region.ended.function}+{region.ended.word}"
                 raise Refused("threads may end in front of the end of an access region", place=where, found=found,
-                              expected="that all threads come to its end", remedy="Use --barriers block.")  # fmt: skip
+                              expected="that all threads come to its end", remedy=_OTHER)  # fmt: skip
         for site in own:
             if site.arrival is not Arrival.ALL:
                 raise Refused(
                     "threads may have ended in front of a barrier", place=f"{self.function.name}+{site.place.word}",
-                    found="a barrier of those that run", expected="one of all threads", remedy="Use --barriers block.",
+                    found="a barrier of those that run", expected="one of all threads", remedy=_OTHER,
                 )  # fmt: skip
 
     def _require_all_blocks(self) -> None:
@@ -78,7 +79,7 @@ class Handing(VirtualBlocks):
                 raise Refused(
                     "some blocks of the grid may come to a region or barrier, and others not",
                     place=f"{self.function.name}+{last}", found="a branch or an EXIT that differs between blocks",
-                    expected="one that is the same in the grid", remedy="Use --barriers block.",
+                    expected="one that is the same in the grid", remedy=_OTHER,
                 )  # fmt: skip
 
     def _behind_regions(self) -> set[int]:

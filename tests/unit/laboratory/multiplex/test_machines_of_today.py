@@ -48,7 +48,7 @@ def test_the_text_begins_with_what_is_left_to_gain() -> None:
     assert all(k["limits"] == ["shared"] for k in kept())
     assert text.splitlines()[0] == (
         f"Shared memory limits 7 of 7 kernels on h100, 7 of them alone; free blocks gain {min(free):.2f} to "
-        f"{max(free):.2f}, auto with --today {min(today):.2f} to {max(today):.2f}, emulated."
+        f"{max(free):.2f}, auto of today's GPUs {min(today):.2f} to {max(today):.2f}, emulated."
     )
     names = ", ".join(k["kernel"] for k in kept())
     assert f"Numbers of blocks are limited: {names} by shared.\n" in text
