@@ -10,6 +10,8 @@ from binalloc.launch.merged import GRID
 from binalloc.pipeline.multiplex.build import BLOCK, MERGED, Built, Wanted
 from binalloc.pipeline.multiplex.choice import Turns
 from binalloc.pipeline.multiplex.multiplexing import Multiplexing, Tried
+from binalloc.pipeline.multiplex.timeline import Mark, Shown, timelines
+from binalloc.pipeline.request import Request
 from binalloc.printable import count
 from binalloc.report.table import TextTable, table
 
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
         MultiplexingJson,
         MultiplexJson,
         SchemeJson,
+        TimelinesJson,
         TriedSchemesJson,
         TurnsJson,
     )
     from binalloc.report.shapes.parts.versions import VersionJson
+
+ORIGINAL = "the original"
 
 
 def multiplexing_json(found: Multiplexing, output: str | None, names: Mapping[str, str]) -> MultiplexingJson:
@@ -74,6 +79,25 @@ def chosen_json(found: Multiplexing, best: Tried | None) -> ChosenVersionJson:
         "over": wanted.over,
         "shorter_regions": wanted.shorter,
         "speedup": round(speedup, 4),
+    }
+
+
+def timelines_json(found: Multiplexing, request: Request) -> TimelinesJson:
+    """Return timelines of the original and of all versions that were run, as JSON. Raises as their runs."""
+    launch, ran = request.launch, [t for t in found.tried if t.version is not None]
+    assert launch is not None
+    shown = [Shown(found.original, launch)]
+    for tried in ran:
+        assert tried.version is not None
+        assert tried.built is not None
+        shown.append(Shown(tried.version, tried.built.launch, tried.built.merge, tried.wanted.over))
+    drawn = timelines(shown, request)
+    return {
+        "cycles_per_column": drawn.column,
+        "versions": [
+            {"version": name, "blocks": [{"block": life.block, "marks": life.marks} for life in lives]}
+            for name, lives in zip([ORIGINAL, *(t.wanted.name for t in ran)], drawn.lives, strict=True)
+        ],
     }
 
 
@@ -149,7 +173,19 @@ def render_multiplexing(found: MultiplexJson) -> str:
     out += f"{original['cycles']:,} cycles.\n\n"
     if "region_share" in found:
         out = f"{out.rstrip()}\n{_share(found['region_share'], found.get('region_share_refused'))}\n\n"
-    return out + _versions(found) + ("" if found["output"] else "No file was written (-o FILE).\n")
+    drawn = _timelines(found["timelines"]) if "timelines" in found else ""
+    return out + _versions(found) + drawn + ("" if found["output"] else "No file was written (-o FILE).\n")
+
+
+def _timelines(found: TimelinesJson) -> str:
+    """Return for each version what the first blocks of an SM did, a line each."""
+    each = count(found["cycles_per_column"], "cycle")
+    marks = f"{Mark.SHARED} shared memory is accessed, {Mark.OTHER} other instructions, {Mark.WAITS} none"
+    out = f"\nThe first blocks of an SM, by their numbers. A column is {each}: {marks}.\n"
+    for version in found["versions"]:
+        out += f"{version['version']}\n"
+        out += "".join(f"{one['block']:>6} {one['marks']}\n" for one in version["blocks"])
+    return out + "\n"
 
 
 def render_turns(kernel: str, machine: str, turns: TurnsJson) -> tuple[str, str]:

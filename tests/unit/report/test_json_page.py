@@ -141,7 +141,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                             ["launch-skeleton", str(t / "i.loom")]],
         "multiplex": [
             ["multiplex", str(sample_file("fourierTransform.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
-             str(sample_file("fourierTransform.toml"))],
+             str(sample_file("fourierTransform.toml")), "--timeline"],
             ["multiplex", str(sample_file("histogram.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
              str(sample_file("histogram.toml")), "--scheme", "co-hw", "--split", "counters=1/2"],
             ["multiplex", str(sample_file("slidingMD5.ptx")), "--machine", "gtx285", "--size", "test", "--launch",

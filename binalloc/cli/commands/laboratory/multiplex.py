@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.multiplex.multiplexing import Tried
     from binalloc.pipeline.request import Request
-    from binalloc.report.shapes.commands.multiplex import MultiplexJson
+    from binalloc.report.shapes.commands.multiplex import MultiplexJson, OfTimelines
 
 _SCHEMES = ("vtb", "vtb-pipe", "co-vtb", "hw", "co-hw", "auto")
 _MOST = 8  # virtual blocks of a merged block
@@ -57,12 +57,14 @@ _MOST = 8  # virtual blocks of a merged block
     help="Access regions as they are, or made shorter first, for registers and code.  [default: both]",
 )
 @click.option("--share", is_flag=True, help="Measure for which part of a block's life its shared memory is in use.")
+@click.option("--timeline", is_flag=True, help="Show when the first blocks of an SM use shared memory.")
 @run_options("over")
 @output_option
 @json_option
 def multiplex(
     source: GivenSource, scheme: str | None, today: bool, merge: int | None, barriers: str | None,
-    splits: tuple[str, ...], regions: str | None, share: bool, options: RunOptions, output: str | None, as_json: bool,
+    splits: tuple[str, ...], regions: str | None, share: bool, timeline: bool, options: RunOptions,
+    output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
@@ -75,7 +77,7 @@ def multiplex(
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.multiplex.multiplexing import AUTO, kinds_of_barriers, multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.report.multiplex import chosen_json, multiplexing_json, render_multiplexing
+    from binalloc.report.multiplex import chosen_json, multiplexing_json, render_multiplexing, timelines_json
     from binalloc.transform.multiplex.split import Split
 
     _require_consistent(scheme, today, merge, barriers, splits, options, output)
@@ -97,12 +99,14 @@ def multiplex(
     with progress(as_json) as show:
         request = Request(name, model, launch, options=options, progress=show)
         done = multiplex_kernel(module, request, wanted, share)
+        drawn: OfTimelines = {"timelines": timelines_json(done, request)} if timeline else {}
     best = done.chosen(today) if scheme == AUTO else done.best
     found: MultiplexJson = {
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
         **machine_fields(module, name, source.machine, model),
         **multiplexing_json(done, _written(request, output, data, best), SPELLINGS),
+        **drawn,
     }
     if scheme == AUTO:
         found["chosen"] = chosen_json(done, best)

@@ -130,6 +130,43 @@ class MultiplexingJson(TriedSchemesJson):
     output: Annotated[str | None, says("file that the version was written to; null if none was written")]
 
 
+class LifeJson(TypedDict):
+    """This object is what one block does in a timeline."""
+
+    block: Annotated[int, says("number of the block in the original's grid")]
+    marks: Annotated[
+        str,
+        says(
+            "a character for each column up to the one in which the block ends: `#` where a warp of it accesses shared "
+            "memory, `=` where they issue other instructions alone, `.` where none issues, a space before it has come"
+        ),
+    ]
+
+
+class TimelineJson(TypedDict):
+    """This object is the timeline of one version."""
+
+    version: Annotated[str, says("name of the version")]
+    blocks: Annotated[
+        list[LifeJson], says("the first blocks of the first SM, virtual ones of merged blocks, as they came")
+    ]
+
+
+class TimelinesJson(TypedDict):
+    """This object shows when blocks use shared memory."""
+
+    cycles_per_column: Annotated[int, says("cycles of a column, in all versions")]
+    versions: Annotated[list[TimelineJson], says("the original, and all versions of schemes that were run")]
+
+
+class OfTimelines(TypedDict):
+    """This field is what `--timeline` adds."""
+
+    timelines: NotRequired[
+        Annotated[TimelinesJson, says("when blocks use shared memory; left out without `--timeline`")]
+    ]
+
+
 class AdaptedLaunchJson(TypedDict):
     """This object is the launch of a kernel of merged blocks."""
 
@@ -168,7 +205,7 @@ class WithTurns(TypedDict):
     ]
 
 
-class MultiplexJson(Versioned, OnMachine, MultiplexingJson):
+class MultiplexJson(Versioned, OnMachine, MultiplexingJson, OfTimelines):
     """This object is what `multiplex` prints."""
 
     kernel: Annotated[str, says("name of the kernel")]
