@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check style types contracts unused bench wheel docs screenshot tables samples ptx fatbins clean
+.PHONY: install warm demo test test-full fuzz fuzz-turns fuzz-run fuzz-inputs check style types contracts unused bench wheel docs screenshot tables samples ptx fatbins clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,13 @@ fuzz: FUZZ_SEED ?= 0
 fuzz: FUZZ_JOBS ?= 2
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz.programs --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
+
+# Random kernels whose blocks use shared memory in turns, in every version, under every scheduler.
+fuzz-turns: FUZZ_COUNT ?= 10000
+fuzz-turns: FUZZ_SEED ?= 0
+fuzz-turns: FUZZ_JOBS ?= 2
+fuzz-turns: $(STAMP)
+	$(BIN)/python -m tests.fuzz.turns --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
 
 # Damaged files and options through every command, in the bounds-checked build of the compiled engine.
 fuzz-inputs: FUZZ_COUNT ?= 200000

@@ -8,16 +8,10 @@ stderr, failures and the summary to stdout. A run is resumed by `--seed`, a fail
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
-import os
-import signal
 import sys
-import time
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 
+from tests.fuzz.campaign import campaign, timed
 from tests.support.generator.presets import wide
 from tests.support.kits.transform.rewrite_judge import EXACT, HEURISTICS
 from tests.support.kits.transform.wide_cases import HOLES, Report, report_on
@@ -26,8 +20,6 @@ EXACT_EVERY = 20
 HOLES_EVERY = 8
 CHAINS_EVERY = 4
 """Of the programs with long chains of calls one in so many has one: they take half of the time otherwise."""
-CASE_SECONDS = 300
-PROGRESS_SECONDS = 10.0
 SIMPLER: tuple[dict[str, object], ...] = (
     {"kernels": 1, "addresses": False}, {"chain": 0}, {"callees": 0}, {"callees": 1}, {"depth": 0}, {"depth": 1},
     {"size": 4}, {"size": 8}, {"size": 15}, {"registers": 8}, {"registers": 12}, {"registers": 16}, {"block": 32},
@@ -51,24 +43,13 @@ def options(seed: int) -> dict[str, object]:
 
 
 def one(seed: int) -> Report:
-    """The report of one seed; a case that takes too long is a failure."""
-    signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(CASE_SECONDS)
-    try:
-        return report_on(seed, allocators(seed), options(seed))
-    except TimeoutError:
-        return Report(seed, [("too long", f"more than {CASE_SECONDS} seconds")])
-    finally:
-        signal.alarm(0)
+    """The report of one seed."""
+    return timed(lambda s: report_on(s, allocators(s), options(s)), seed)
 
 
 def warm() -> None:
-    """Compile the emulator, which may take minutes, before any case is timed."""
+    """Compile the emulator."""
     report_on(0, ())
-
-
-def _too_long(*_: object) -> None:
-    raise TimeoutError
 
 
 def shrink(seed: int, kind: str) -> dict[str, object]:
@@ -88,50 +69,5 @@ def shrink(seed: int, kind: str) -> dict[str, object]:
     return found
 
 
-def reports(seeds: range, jobs: int) -> Iterator[Report]:
-    """Of all seeds, in their order."""
-    if jobs == 1:
-        yield from map(one, seeds)
-        return
-    with multiprocessing.Pool(jobs, maxtasksperchild=200) as pool:
-        yield from pool.imap(one, seeds, chunksize=4)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=10000)
-    parser.add_argument("--seed", type=int, default=0, help="the first one")
-    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further program after these")
-    parser.add_argument("--shrink", action="store_true", help="look for smaller programs that fail in the same way")
-    a = parser.parse_args()
-    warm()
-    total: Counter[str] = Counter()
-    failed: Counter[str] = Counter()
-    started = told = time.monotonic()
-    following = a.seed
-    for report in reports(range(a.seed, a.seed + a.count), a.jobs):
-        following = report.seed + 1
-        total.update(report.counts)
-        for kind, text in report.failures:
-            failed[kind] += 1
-            print(f"seed {report.seed}: {kind}: {text}", flush=True)
-            if a.shrink:
-                print(f"    fails too with {shrink(report.seed, kind)}", flush=True)
-        now = time.monotonic()
-        if now - told > PROGRESS_SECONDS:
-            told = now
-            print(f"{following - a.seed} of {a.count} programs, {failed.total()} failures", file=sys.stderr, flush=True)
-        if now - started > a.seconds:
-            break
-    print(f"{following - a.seed} programs of seeds {a.seed} to {following - 1} in {time.monotonic() - started:.0f} s:")
-    for name, n in sorted(total.items()):
-        print(f"  {n:8} {name}")
-    for kind, n in sorted(failed.items()):
-        print(f"  {n:8} FAILED: {kind}")
-    print(f"go on with --seed {following}" if following < a.seed + a.count else "all done")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(campaign(__doc__, one, warm, shrink))
