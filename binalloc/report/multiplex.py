@@ -37,7 +37,6 @@ def multiplexing_json(found: Multiplexing, output: str | None, names: Mapping[st
     """Return a comparison as JSON. output: the file that a version was written to. names: how parameters are spelled in
     reasons (`Hint.spelled`)."""
     original = found.original
-    assert original.cycles is not None
     out: MultiplexingJson = {
         "original": {
             "version": original.name,
@@ -139,16 +138,17 @@ def _scheme(found: Multiplexing, tried: Tried, names: Mapping[str, str]) -> Sche
         "shorter_regions": wanted.shorter,
         "refused": None if tried.refused is None else tried.refused.text(names),
     }
-    if version is not None and version.cycles is not None and speedup is not None:
+    if version is not None:
         out["registers"] = version.registers
         out["slots"] = version.slots
         out["shared_bytes"] = version.shared_bytes
         out["blocks_per_sm"] = version.blocks_per_sm
         if tried.built is not None:
             _add_division(out, tried.built)
-        out["cycles"] = version.cycles
-        out["speedup"] = round(speedup, 4)
-        out["same_results"] = tried.same
+        if version.cycles is not None and speedup is not None:
+            out["cycles"] = version.cycles
+            out["speedup"] = round(speedup, 4)
+            out["same_results"] = tried.same
         out["proven"] = not tried.unproven
         out["unproven"] = tried.unproven or None
     return out
@@ -165,12 +165,12 @@ def _add_division(out: SchemeJson, built: Built) -> None:
 
 def render_multiplexing(found: MultiplexJson) -> str:
     """Return a comparison as text; its first line is the answer."""
-    ran = [each for each in found["schemes"] if "speedup" in each]
+    made = [each for each in found["schemes"] if "registers" in each]
     original, limits = found["original"], " and ".join(found["original"]["limits"])
-    out = f"{found['kernel']}: {_answer(found, ran)}\n"
+    out = f"{found['kernel']}: {_answer(found, made)}\n"
     how = "" if original["version"] == "the original" else f" ({original['version']})"
-    out += f"The original{how} has {count(original['blocks_per_sm'], 'block')} per SM, limited by {limits}: "
-    out += f"{original['cycles']:,} cycles.\n\n"
+    out += f"The original{how} has {count(original['blocks_per_sm'], 'block')} per SM, limited by {limits}"
+    out += "; it was not run.\n\n" if original["cycles"] is None else f": {original['cycles']:,} cycles.\n\n"
     if "region_share" in found:
         out = f"{out.rstrip()}\n{_share(found['region_share'], found.get('region_share_refused'))}\n\n"
     drawn = _timelines(found["timelines"]) if "timelines" in found else ""
@@ -210,11 +210,11 @@ def turns_answer(kernel: str, machine: str, turns: TurnsJson) -> list[str]:
 
 
 def versions_table(found: TriedSchemesJson) -> TextTable | None:
-    """Return a table of the versions that were run; None if there is none of a scheme."""
-    if not any("speedup" in each for each in found["schemes"]):
+    """Return a table of the versions that were built; None if there is none of a scheme."""
+    if not any("registers" in each for each in found["schemes"]):
         return None
     head = ["version", "speedup", "cycles", "registers", "slots", "bytes", "blocks", "results", "proof"]
-    return TextTable(head, [_row(each) for each in _every(found) if "speedup" in each])
+    return TextTable(head, [_row(each) for each in _every(found) if "registers" in each])
 
 
 def reasons(found: TriedSchemesJson) -> list[str]:
@@ -244,16 +244,19 @@ def _share(share: float | None, refused: str | None) -> str:
     return f"Its shared memory is in use for {share:.1%} of a block's life."
 
 
-def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
+def _answer(found: MultiplexJson, made: list[SchemeJson]) -> str:
     chosen = found.get("chosen")
     if chosen is not None and chosen["scheme"] == "original":
         return f"chosen is the original; no proven version of it is faster on {found['machine']}, emulated"
     if chosen is not None:
         gain = f"{chosen['speedup']:.3f} times as fast on {found['machine']}, emulated"
         return f"chosen is {version_name(chosen)}, {gain}"
-    best = max(ran, key=lambda each: each["speedup"], default=None)
-    if best is None:
+    if not made:
         return "no version that uses its shared memory in turns could be built and run"
+    if found["original"]["cycles"] is None:
+        proven = sum(each["proven"] for each in made)
+        return f"{count(len(made), 'version')} built for {found['machine']}, {proven} of them proven; none was emulated"
+    best = max(made, key=lambda each: each["speedup"])
     gained = "" if best["speedup"] > 1 else "nothing gained; best "
     return f"{gained}{version_name(best)} is {best['speedup']:.3f} times as fast on {found['machine']}, emulated"
 
@@ -277,6 +280,7 @@ def _division(each: SchemeJson) -> str:
 
 
 def _row(each: MultiplexedVersionJson) -> tuple[object, ...]:
-    same = {True: "the same", False: "DIFFERENT", None: "not compared"}[each["same_results"]]
-    figures = each["cycles"], each["registers"], each["slots"], each["shared_bytes"], each["blocks_per_sm"]
-    return version_name(each), f"{each['speedup']:.3f}", *figures, same, "proven" if each["proven"] else "none"
+    same = {True: "the same", False: "DIFFERENT", None: "not compared"}[each.get("same_results")]
+    speedup = f"{each['speedup']:.3f}" if "speedup" in each else None
+    figures = each.get("cycles"), each["registers"], each["slots"], each["shared_bytes"], each["blocks_per_sm"]
+    return version_name(each), speedup, *figures, same, "proven" if each["proven"] else "none"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.errors import LimitHit, Refused
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_of
@@ -40,6 +41,18 @@ def fastest(module: Module, request: Request, name: str, *, slots: bool) -> Vers
         best = fast
     assert best is not None
     return best
+
+
+def unmeasured(module: Module, request: Request, name: str, *, slots: bool) -> Version:
+    """Return a version that was not run, and is not proven yet: with as few registers as hold all values, if a block of
+    it fits on an SM, else the one with the most registers that does. The rest is as for `fastest`."""
+    version, launch = _in_registers(module, request), request.launch
+    if version is None:
+        version = next(_levels(module, request, slots))[0]
+    assert launch is not None
+    need = Resources.of(version.module.function(version.kernel), launch, version.registers, version.functions)
+    resident_blocks(request.machine, need, launch, None, request.options.over)  # a run would ask for it
+    return replace(version, name=name)
 
 
 def _fastest_of(level: list[Version], request: Request) -> Version:

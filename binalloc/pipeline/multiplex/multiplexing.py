@@ -28,7 +28,7 @@ from binalloc.pipeline.multiplex.build import (
     build,
     checked,
 )
-from binalloc.pipeline.multiplex.fit import fastest
+from binalloc.pipeline.multiplex.fit import fastest, unmeasured
 from binalloc.pipeline.multiplex.record import how_made
 from binalloc.pipeline.multiplex.share import region_share
 from binalloc.pipeline.multiplex.shorter import Shorter, shorter_regions
@@ -62,8 +62,10 @@ class Tried:
 
     @property
     def may_be_used(self) -> bool:
-        """Return whether it was run, is proven, and left the original's results."""
-        return self.version is not None and not self.unproven and bool(self.same)
+        """Return whether it is proven, and left the original's results, if it was run."""
+        if self.version is None or self.unproven:
+            return False
+        return self.version.cycles is None or bool(self.same)
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ def multiplex_kernel(
     module: Module, request: Request, versions: Sequence[Wanted], share: bool = False, original: Version | None = None
 ) -> Multiplexing:
     """Return a kernel with the wanted versions, all measured. share: measure the share of access regions, too.
-    original: a run of the kernel, over which speedups are; None for the fastest that is found.
+    original: a run of the kernel, over which speedups are; None for the fastest that is found. If the request does not
+    ask for runs (`emulate`), versions are built and proven alone.
 
     Raises KernelFault and LimitHit of the original's run. What cannot be built, does not fit on an SM, faults, or comes
     to a limit is noted with its reason.
@@ -178,7 +181,9 @@ def _with_record(version: Version, request: Request, how: dict[str, object]) -> 
 
 def _original(module: Module, request: Request) -> Version:
     """Return the fastest way to run the kernel without other access to shared memory: as it came, in another order, or
-    with other registers."""
+    with other registers. If nothing is run, as it came."""
+    if not request.emulate:
+        return baseline(module, request)
     original = run_original(module, request, baseline(module, request)).base
     try:
         other = fastest(module, replace(request, prepared=Preparations()), "the original, allocated anew", slots=True)
@@ -223,13 +228,15 @@ def _tried(
     made, launch = (module, request.launch) if built is None else (built.module, built.launch)
     options = replace(request.options, over=wanted.over)
     own = replace(request, launch=launch, options=options, profile=None, explain=False, prepared=Preparations())
-    version = fastest(made, own, wanted.scheme, slots=wanted.scheme not in AS_THEY_RUN)
+    find = fastest if request.emulate else unmeasured
+    version = find(made, own, wanted.scheme, slots=wanted.scheme not in AS_THEY_RUN)
     require_proof(made, version.module, own)
     require_no_hazard(version.module, request.machine)
     if built is not None:
         unproven = unproven or unproven_step(module, built, request.kernel)
     version = _with_record(version, own, how_made(wanted, built))
-    return Tried(wanted, version, None, same_results(request, original, version), built, unproven)
+    same = same_results(request, original, version) if request.emulate else None
+    return Tried(wanted, version, None, same, built, unproven)
 
 
 def unproven_step(module: Module, built: Built, kernel: str) -> str:

@@ -58,12 +58,16 @@ _MOST = 8  # virtual blocks of a merged block
 )
 @click.option("--share", is_flag=True, help="Measure for which part of a block's life its shared memory is in use.")
 @click.option("--timeline", is_flag=True, help="Show when the first blocks of an SM use shared memory.")
+@click.option(
+    "--no-emulate", is_flag=True,
+    help="Build and prove versions alone, each with as few registers as hold all values.",
+)
 @run_options("over")
 @output_option
 @json_option
 def multiplex(
     source: GivenSource, scheme: str | None, today: bool, merge: int | None, barriers: str | None,
-    splits: tuple[str, ...], regions: str | None, share: bool, timeline: bool, options: RunOptions,
+    splits: tuple[str, ...], regions: str | None, share: bool, timeline: bool, no_emulate: bool, options: RunOptions,
     output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
@@ -81,6 +85,8 @@ def multiplex(
     from binalloc.transform.multiplex.split import Split
 
     _require_consistent(scheme, today, merge, barriers, splits, options, output)
+    if no_emulate:
+        _require_no_choice(scheme, regions, share, timeline, output)
     shorter = None if regions is None else regions == "shorter"
     cuts = [Split.parse(text) for text in splits]
     check_output(output, as_json)
@@ -97,7 +103,7 @@ def multiplex(
     kinds = kinds_of_barriers(scheme, barriers, model)
     wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, kinds))
     with progress(as_json) as show:
-        request = Request(name, model, launch, options=options, progress=show)
+        request = Request(name, model, launch, options=options, progress=show, emulate=not no_emulate)
         done = multiplex_kernel(module, request, wanted, share)
         drawn: OfTimelines = {"timelines": timelines_json(done, request)} if timeline else {}
     best = done.chosen(today) if scheme == AUTO else done.best
@@ -131,6 +137,17 @@ def _written(request: Request, output: str | None, data: bytes, best: Tried | No
         return None
     write_output(output, write_module(recorded(best, request, data)))
     return output
+
+
+def _require_no_choice(
+    scheme: str | None, regions: str | None, share: bool, timeline: bool, output: str | None
+) -> None:  # fmt: skip
+    """Refuse what needs emulated runs where there are none."""
+    asks = {"--scheme auto": scheme == "auto", "--share": share, "--timeline": timeline}
+    for option in (name for name, given in asks.items() if given):
+        raise UsageError(f"{option} measures versions in the emulator", expected="the command without --no-emulate")
+    if output is not None and regions is None:
+        raise UsageError("without runs nothing says which regions are faster", found="-o", expected="--regions")
 
 
 def _require_consistent(

@@ -48,7 +48,7 @@ class MultiplexedVersionJson(TypedDict):
             says("resident blocks, or merged blocks, per SM; of `hw` and `co-hw` as far as their private bytes go"),
         ]
     ]
-    cycles: NotRequired[Annotated[int, says("emulated cycles")]]
+    cycles: NotRequired[Annotated[int, says("emulated cycles; left out with `--no-emulate`, as the next two")]]
     speedup: NotRequired[Annotated[float, says("the original's emulated cycles over these")]]
     same_results: NotRequired[Annotated[bool | None, says("whether it left the same as the original")]]
     proven: NotRequired[Annotated[bool, says("whether the checker has proven it, for all launches with such blocks")]]
@@ -95,7 +95,7 @@ class MultiplexedOriginalJson(TypedDict):
     shared_bytes: Annotated[int, says("bytes of shared memory of a block")]
     blocks_per_sm: Annotated[int, says("resident blocks per SM")]
     limits: Annotated[list[str], says("resources that keep an SM from holding more blocks")]
-    cycles: Annotated[int, says("emulated cycles")]
+    cycles: Annotated[int | None, says("emulated cycles; null with `--no-emulate`")]
 
 
 class TriedSchemesJson(TypedDict):
