@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import FunctionInfo, Module
+from binalloc.isa.interface.places import LANES
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Argument, ArgumentKind, Launch
 
@@ -37,9 +38,20 @@ class Merge:
         return self.block[0] * self.block[1] * self.block[2]
 
     @property
+    def stacked(self) -> bool:
+        """Return whether virtual blocks are stacked along z, as they are of whole warps. Else the merged block has one
+        dimension, and each virtual block is padded to whole warps."""
+        return self.threads % LANES == 0
+
+    @property
+    def padded(self) -> int:
+        """Return the threads of a virtual block, those with which it is padded among them."""
+        return -(-self.threads // LANES) * LANES
+
+    @property
     def merged_block(self) -> Three:
         x, y, z = self.block
-        return x, y, z * self.count
+        return (x, y, z * self.count) if self.stacked else (self.padded * self.count, 1, 1)
 
     def launch(self, original: Launch) -> Launch:
         """Return the merged kernel's launch that does what a launch of the original does."""
@@ -111,7 +123,7 @@ def _read(said: object) -> Merge | None:
         return None
     x, y, z = block
     merge = Merge(count, (x, y, z), axis)
-    return merge if count > 1 and merge.threads * count <= _MOST else None
+    return merge if count > 1 and merge.padded * count <= _MOST else None
 
 
 def fitting(launch: Launch, module: Module, kernel: str) -> Launch:

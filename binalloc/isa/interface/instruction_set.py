@@ -96,7 +96,7 @@ class Builder(Protocol):
     def multiply_add(self, target: int, one: int, factor: int, other: int, guard: Guard = ALWAYS) -> Instr:
         """Return an instruction: target = one times factor + other, 32 bits. `other` may be the zero register."""
 
-    def shift_right(self, target: int, source: int, count: int) -> Instr:
+    def shift_right(self, target: int, source: int, count: int, guard: Guard = ALWAYS) -> Instr:
         """Return an instruction: target = source shifted to the right, zeros behind it."""
 
     def number(self, target: int, value: int, guard: Guard = ALWAYS) -> Instr:

@@ -89,9 +89,9 @@ def multiply_add(target: int, one: int, factor: int, other: int, guard: Guard = 
     return make("IMAD", form=FORM_IMM, rd=target, ra=one, imm=factor & _WHOLE, rc=other, guard=guard)
 
 
-def shift_right(target: int, source: int, count: int) -> Instr:
+def shift_right(target: int, source: int, count: int, guard: Guard = ALWAYS) -> Instr:
     """Return an instruction: target = source shifted to the right, zeros behind it."""
-    return make("SHF", form=FORM_IMM, rd=target, ra=RZ, imm=count, rc=source, dir=_RIGHT, hi=1)
+    return make("SHF", form=FORM_IMM, rd=target, ra=RZ, imm=count, rc=source, dir=_RIGHT, hi=1, guard=guard)
 
 
 def number(target: int, value: int, guard: Guard = ALWAYS) -> Instr:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Module
+from binalloc.launch.merged import Merge
 from binalloc.pipeline.multiplex.dividing import DividedVariable, divided_variables, private_of
 from binalloc.pipeline.multiplex.dynamic import with_variable, without_variable
 from binalloc.pipeline.request import Request
 
 if TYPE_CHECKING:
-    from binalloc.launch.merged import Merge
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
     from binalloc.transform.multiplex.parts import Parts
@@ -106,10 +106,9 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     if launch.cooperative:
         raise Refused("the launch is cooperative: a block with memory might wait for one that waits for it",
                       place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
-    threads, most = math.prod(launch.block) * (wanted.merge or 1), request.machine.limits.threads_per_block
-    if threads > most:
-        raise Refused("a merged block has more threads than a block of the machine can have", place=kernel,
-                      found=f"{threads:,} threads", expected=f"at most {most:,}")  # fmt: skip
+    axis = max(range(3), key=lambda k: launch.grid[k])
+    if wanted.merge is not None:
+        _require_room(Merge(wanted.merge, launch.block, axis), request)
     private = wanted.private or 0
     if wanted.scheme in (CO_VTB, CO_HW) and wanted.private is None:
         private = private_of(module, request, wanted.splits, wanted.merge, wanted.over)
@@ -126,7 +125,6 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
         raise Refused("the machine has no named barriers", place=kernel, found=f"{request.machine.name}, compute "
                       f"capability {request.machine.limits.cc}", expected="capability 2.0 or higher",
                       remedy=Hint("Use {barriers} block."))  # fmt: skip
-    axis = max(range(3), key=lambda k: launch.grid[k])
     given = with_variable(module, kernel, dynamic)
     later = with_late_exits(given, kernel, launch.block)
     order = PIPED if wanted.scheme == PIPE else HANDED if wanted.barriers == NAMED else TURNS
@@ -139,6 +137,19 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     if wanted.scheme != CO_VTB:
         return built
     return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables, cut=private)
+
+
+def _require_room(merge: Merge, request: Request) -> None:
+    """Refuse a merged block that has more threads than the machine's blocks. Those with which virtual blocks are padded
+    count."""
+    threads, most = math.prod(merge.merged_block), request.machine.limits.threads_per_block
+    if threads > most:
+        padded = "" if merge.stacked else f", with each block's {merge.threads:,} padded to {merge.padded:,}"
+        raise Refused(
+            "a merged block has more threads than a block of the machine can have", place=request.kernel,
+            found=f"{threads:,} threads{padded}", expected=f"at most {most:,}",
+            remedy=Hint("Merge fewer blocks, with a lower {merge}."),
+        )  # fmt: skip
 
 
 def checked(module: Module, built: Built, kernel: str) -> CheckReport:

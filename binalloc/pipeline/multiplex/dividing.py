@@ -6,12 +6,14 @@ what fits on an SM, and leaves the fewest accesses, weighted by loops, to the by
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module
+from binalloc.launch.merged import Merge
 from binalloc.models.allocation.windows import Weighted, Window, cheapest
 from binalloc.models.machines.occupancy import shared_bytes_for_blocks
 from binalloc.pipeline.request import Request
@@ -141,8 +143,10 @@ def _fits_merged(memory: SharedMemory, request: Request, merge: int) -> Fits:
     """Return whether a merged block fits on an SM."""
     from binalloc.transform.multiplex.copies import merged_size, ranges_around
 
+    assert request.launch is not None
     use = kernel_use(memory.program.kernel.fn, request.launch)
-    room = shared_bytes_for_blocks(request.machine, replace(use.given(0), threads=use.threads * merge), 1)
+    threads = math.prod(Merge(merge, request.launch.block, 0).merged_block)
+    room = shared_bytes_for_blocks(request.machine, replace(use.given(0), threads=threads), 1)
     used, size = _used(memory), memory.reach.size
 
     def fits(window: Window) -> bool:

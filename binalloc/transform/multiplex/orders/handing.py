@@ -110,24 +110,24 @@ class Handing(VirtualBlocks):
             build.below(0, merging.number, self.merge.count - 1),
             build.number(self.next_one, 0, (0, True)),
             build.same(0, self.next_one, first),
-            build.arrival(self._turn(0), 2 * self.merge.threads, (0, False)),
+            build.arrival(self._turn(0), 2 * self.merge.padded, (0, False)),
         ])  # fmt: skip
 
     def _own(self, word: int) -> None:
         """Let a barrier of the original be one of the virtual block."""
-        build, threads = self.isa.build, self.merge.threads
+        build, threads = self.isa.build, self.merge.padded
         lines = self._each(word, self.merging.number, lambda v, guard: build.counted_barrier(1 + v, threads, guard))
         self.edit.insert(word, None, lines)
         self.edit.removed.add(word)
 
     def _wait(self, word: int) -> list[Instr]:
         """Return the code that waits for the turn, in front of a word."""
-        build, threads, number = self.isa.build, 2 * self.merge.threads, self.merging.number
+        build, threads, number = self.isa.build, 2 * self.merge.padded, self.merging.number
         return self._each(word, number, lambda v, guard: build.counted_barrier(self._turn(v), threads, guard))
 
     def _give(self, word: int) -> list[Instr]:
         """Return the code that hands the turn over, in front of a word."""
-        build, threads = self.isa.build, 2 * self.merge.threads
+        build, threads = self.isa.build, 2 * self.merge.padded
         return self._each(word, self.next_one, lambda v, guard: build.arrival(self._turn(v), threads, guard))
 
     def _each(self, word: int, register: int, make: Callable[[int, Guard], Instr]) -> list[Instr]:

@@ -3,8 +3,9 @@
     report = check_merged(original, merged, "kernel", (128, 1, 1), 2, 0)
 
 A merged block has the threads of several blocks of the original that are neighbours along one axis of the grid: its
-*virtual blocks*, stacked along z. They use the shared memory of one block, in turns. Of some bytes, the *private* ones,
-each may have a copy of its own.
+*virtual blocks*. If they are of whole warps they are stacked along z. Else the merged block has one dimension, and each
+virtual block is padded to whole warps, since barriers and votes are of warps. They use the shared memory of one block,
+in turns. Of some bytes, the *private* ones, each may have a copy of its own.
 
 **What is proven**, for every launch with blocks of that size: where the original's run ends well, the merged kernel's
 does, with the same results, if its grid is smaller by the factor along the axis, rounded up, and its last parameter is
@@ -13,7 +14,7 @@ the extent of the original's grid there.
 - *Lockstep* (`numbers.py`, `pairing.py`). Each virtual block, thread by thread, executes the original's words, with the
   same operands, guards, branches and reconvergence points. Special registers give the virtual block's values. Inserted
   words write nothing that the original needs, and all threads of a virtual block agree on inserted branches and
-  barriers. Virtual blocks beyond the grid end at once.
+  barriers. Virtual blocks beyond the grid end at once, and so do the threads with which a virtual block is padded.
 - *Together* (`outline.py`, `parting.py`). Every barrier is executed by all threads of a virtual block that have not
   ended, in the same order.
 - *Addresses* (`placing.py`, `addressing/expressions.py`). Each virtual block has each byte of the original's shared
@@ -39,15 +40,17 @@ kernels; then launches with as many bytes are proven. Kernels that read clocks, 
 
 from __future__ import annotations
 
+import math
+
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.instruction_set import SetLimits
-from binalloc.isa.interface.places import LANES, WORD
+from binalloc.isa.interface.places import WORD
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.kernels.proof import Given, Proof
 from binalloc.verify.multiplex.kernels.records import MOST_SHARED, MOST_THREADS, block_fault
 from binalloc.verify.multiplex.merged.beside import TooMany
 from binalloc.verify.multiplex.merged.course import MergedCourse
-from binalloc.verify.multiplex.merged.numbers import Machine, Merge, Three
+from binalloc.verify.multiplex.merged.numbers import IN_GRID, Machine, Merge, Three
 from binalloc.verify.multiplex.merged.pairing import MergedPairing
 from binalloc.verify.multiplex.merged.walked import Original, Walked, original_nodes
 from binalloc.verify.report import CheckReport, Finding
@@ -70,22 +73,22 @@ class _Proof(Proof):
 
     def records(self, old: Function, new: Function) -> None:
         fault = block_fault(self.block, old)
-        x, y, z = self.block
-        merged = x, y, z * self.count
+        merge = Merge(self.count, self.block, self.axis, 0)
         if fault or self.axis not in range(3) or self.count < 1:
             self.fail("merge", fault or f"no {self.count} blocks along axis {self.axis}")
             return
-        threads = x * y * z
-        if threads % LANES or threads * self.count > MOST_THREADS:
-            self.fail("merge", f"{self.count} blocks of {threads} threads are not a merged block")
+        merged = merge.merged
+        threads = math.prod(merged)
+        if threads > MOST_THREADS:
+            self.fail("merge", f"{self.count} blocks of {merge.threads} threads are not a merged block")
         if max(old.info.shared_bytes, new.info.shared_bytes) > MOST_SHARED:
             self.fail("merge", "too much shared memory")
         if new.info.shared_bytes == old.info.shared_bytes and old.shared != new.shared:
             self.fail("resources", "the shared variables changed")
         if new.info.block not in ((0, 0, 0), merged):
             self.fail("resources", "the merged kernel requires other blocks", str(merged), str(new.info.block))
-        if new.info.max_threads and new.info.max_threads < threads * self.count:
-            self.fail("resources", "the launch bound is too low", str(threads * self.count), str(new.info.max_threads))
+        if new.info.max_threads and new.info.max_threads < threads:
+            self.fail("resources", "the launch bound is too low", str(threads), str(new.info.max_threads))
         before, after = old.info.params, new.info.params
         end = max((p.offset + p.size for p in before), default=0)
         if len(after) != len(before) + 1 or after[:-1] != before or after[-1].size != WORD:
@@ -96,7 +99,7 @@ class _Proof(Proof):
     def prove(self, given: Given) -> None:
         limits = set_of(self.original).limits
         merge = Merge(self.count, self.block, self.axis, given.new.fn.info.params[-1].offset)
-        self._known(given, limits)
+        self._known(given, limits, merge)
         if self.findings:
             return
         original = Original(given.old, self.block, limits, given.called)
@@ -111,7 +114,10 @@ class _Proof(Proof):
             machines = [Machine(merge, limits, v, present=m) for m in range(1, self.count + 1) for v in range(m)]
         for machine in machines:
             pairing.follow(machine)
-            pairing.surplus_ends(Machine(merge, limits, machine.virtual, goes_on=False))
+        for v in range(self.count):
+            pairing.surplus_ends(Machine(merge, limits, v, goes_on=False))
+            for goes_on in (False, True) if not merge.stacked else ():
+                pairing.padding_ends(Machine(merge, limits, v, goes_on, padding=True))
         pairing.finish()
         if not pairing.findings:
             course = MergedCourse(pairing, original, machines[0].block_number)
@@ -121,12 +127,13 @@ class _Proof(Proof):
                 self.fail("limit", "virtual blocks meet in too many ways")
             self.stats = course.stats
 
-    def _known(self, given: Given, limits: SetLimits) -> None:
+    def _known(self, given: Given, limits: SetLimits, merge: Merge) -> None:
         """Refuse what only this proof does not know."""
         fine = {*limits.places, *limits.sizes, limits.lane, limits.warp, limits.warps, *limits.lane_registers}
         fine -= {limits.slot_base, limits.shared_size, limits.shared_window}
         differ = {limits.warp, limits.warps}
-        differ |= {name for of in (limits.places, limits.sizes) for name, k in of.items() if k in (2, 3 + self.axis)}
+        axes = {2 if merge.stacked else k for k in range(3)} | {IN_GRID + merge.axis}
+        differ |= {name for of in (limits.places, limits.sizes) for name, k in of.items() if k in axes}
         for fn in (given.old.fn, *given.callees):
             for n, instr in enumerate(fn.instrs):
                 isa = set_of(instr)

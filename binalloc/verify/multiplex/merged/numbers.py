@@ -48,6 +48,23 @@ class Merge:
         """Return the threads of a virtual block."""
         return self.block[0] * self.block[1] * self.block[2]
 
+    @property
+    def warps(self) -> int:
+        """Return the warps of a virtual block: the last one may have fewer threads."""
+        return -(-self.threads // LANES)
+
+    @property
+    def stacked(self) -> bool:
+        """Return whether virtual blocks lie one behind the other along z, as they are of whole warps."""
+        return self.threads % LANES == 0
+
+    @property
+    def merged(self) -> Three:
+        """Return the threads of a merged block along x, y and z. Where blocks are not of whole warps it has one
+        dimension, and behind each virtual block are padding threads up to the next whole warp."""
+        x, y, z = self.block
+        return (x, y, z * self.count) if self.stacked else (self.warps * LANES * self.count, 1, 1)
+
 
 @dataclass(frozen=True)
 class Number:
@@ -122,39 +139,48 @@ def number(values: Numbers, block: int = 0, extent: int = 0) -> Number:
 class Machine:
     """The machine executes inserted words in the threads of virtual block `virtual`. goes_on: whether its number is
     within the original's grid. present: how many virtual blocks of its merged block are; None where that is left open.
+    padding: the threads are those with which it is padded, of which there is at least one.
     """
 
     def __init__(
-        self, merge: Merge, limits: SetLimits, virtual: int, goes_on: bool = True, present: int | None = None
-    ) -> None:
+        self, merge: Merge, limits: SetLimits, virtual: int, goes_on: bool = True, present: int | None = None,
+        padding: bool = False,
+    ) -> None:  # fmt: skip
         self.merge, self.limits, self.virtual, self.present = merge, limits, virtual, present
         #: virtual blocks of lower numbers are within the grid, those of so high ones are not, nor are others behind
         self.least = virtual + goes_on if present is None else present
         self.most = None if goes_on and present in (None, merge.count) else self.least
-        self.setting = Setting(merge.block, limits)
-        threads, z = merge.threads, merge.block[2]
-        special, warps = self.setting.special, threads // LANES
         names = {k: name for name, k in limits.places.items()}
         sizes = {k: name for name, k in limits.sizes.items()}
-        every = np.full(threads, 1, np.int64)
         self.block_number = names[IN_GRID + merge.axis]
-        self.expected: dict[str, Number] = {
-            names[2]: number(special[names[2]].low),
-            sizes[2]: number(every * z),
-            limits.warp: number(special[limits.warp].low),
-            limits.warps: number(every * warps),
-            names[IN_GRID + merge.axis]: number(every * virtual, block=merge.count),
-            sizes[IN_GRID + merge.axis]: number(every * 0, extent=1),
-        }  #: what the original reads from special registers that have other values in the merged kernel
-        special[names[2]] = known(special[names[2]].low + virtual * z)
-        special[sizes[2]] = known(every * (z * merge.count))
-        special[limits.warp] = known(special[limits.warp].low + virtual * warps)
-        special[limits.warps] = known(every * (warps * merge.count))
+        first, end = (merge.threads, merge.warps * LANES) if padding else (0, merge.threads)
+        self.setting = Setting((end - first, 1, 1), limits)
+        self.threads = end - first
+        every = np.full(self.threads, 1, np.int64)
+        own = Setting(merge.block, limits).special  # of the original's block
+        #: what the original reads from special registers that have other values in the merged kernel
+        self.expected: dict[str, Number] = {}
+        if not padding:
+            axes = (2,) if merge.stacked else (0, 1, 2)
+            differing = [limits.warp, *(of[k] for of in (names, sizes) for k in axes)]
+            self.expected = {name: number(own[name].low) for name in differing}
+            self.expected[limits.warps] = number(every * merge.warps)
+            self.expected[self.block_number] = number(every * virtual, block=merge.count)
+            self.expected[sizes[IN_GRID + merge.axis]] = number(every * 0, extent=1)
+        at = virtual * merge.warps * LANES + np.arange(first, end, dtype=np.int64)  # in the merged block, along x first
+        x, y, _ = merge.merged
+        special = self.setting.special
+        for k, numbers in enumerate((at % x, at // x % y, at // (x * y))):
+            special[names[k]] = known(numbers)
+            special[sizes[k]] = known(every * merge.merged[k])
+        special[limits.lane] = known(at % LANES)
+        special[limits.warp] = known(at // LANES)
+        special[limits.warps] = known(every * (merge.warps * merge.count))
 
     def truth(self, guard: Guard | None, values: Known) -> Decided | None:
         """Return whether a guard holds, None where that is not known."""
         if guard is None or guard[0] == TRUE:
-            return Decided(np.full(self.merge.threads, guard is None or not guard[1]).tobytes())
+            return Decided(np.full(self.threads, guard is None or not guard[1]).tobytes())
         value = values.get(PRED_BASE + guard[0])
         if not isinstance(value, Decided):
             return None
@@ -209,7 +235,7 @@ class Machine:
 
     def _sum(self, s: Sum, word: Word, values: Known) -> Number | None:
         """Return a sum with what the launch decides."""
-        at = np.full(self.merge.threads, s.constant, np.int64)
+        at = np.full(self.threads, s.constant, np.int64)
         block = extent = 0
         for use, factor in s.uses:
             value = values.get(word.uses[use])
@@ -235,7 +261,7 @@ class Machine:
         if f.act != Act.COMPARE or f.signed:
             return None
         one, other = (self._sum(s, word, values) for s in f.words)
-        limit = number(np.zeros(self.merge.threads, np.int64), extent=1)
+        limit = number(np.zeros(self.threads, np.int64), extent=1)
         if other == limit and f.order in (Order.LESS, Order.GREATER_EQUAL):
             within = self._within(one)
         elif one == limit and f.order in (Order.GREATER, Order.LESS_EQUAL):

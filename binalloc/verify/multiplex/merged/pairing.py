@@ -117,6 +117,14 @@ class MergedPairing(Pairs):
 
     def surplus_ends(self, machine: Machine) -> None:
         """Check that a virtual block beyond the grid ends before it does anything."""
+        self._end_at_once(machine, "surplus", "a virtual block beyond the grid goes on")
+
+    def padding_ends(self, machine: Machine) -> None:
+        """Check that the threads with which a virtual block is padded end before they do anything: then the others find
+        the lanes of their last warp as in a block of the original."""
+        self._end_at_once(machine, "padding", "threads with which a virtual block is padded go on")
+
+    def _end_at_once(self, machine: Machine, kind: str, message: str) -> None:
         n, values = 0, Known()
         for _ in range(len(self.new)):
             if self.label[n] != INSERTED:
@@ -131,7 +139,7 @@ class MergedPairing(Pairs):
             else:
                 break
             n += 1
-        self.fail("surplus", "a virtual block beyond the grid goes on", min(n, len(self.new) - 1))
+        self.fail(kind, message, min(n, len(self.new) - 1))
 
     # -- ways
 

@@ -1,9 +1,9 @@
 """This module says what a barrier of a merged kernel is for.
 
 Needs a barrier; leaves its role. A barrier of the whole merged block is for all virtual blocks. A counted one of as
-many threads as one virtual block has is its own. One of twice as many is a *hand-over*: a virtual block waits there for
-its *turn*, and the one before it arrives without waiting. Which virtual block comes to which barrier is checked in
-`handing.py`.
+many threads as the warps of one virtual block can have is its own. One of twice as many is a *hand-over*: a virtual
+block waits there for its *turn*, and the one before it arrives without waiting. Which virtual block comes to which
+barrier is checked in `handing.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from binalloc.isa.interface.barriers import Barrier
+from binalloc.isa.interface.places import LANES
 
 
 class Role(StrEnum):
@@ -28,8 +29,9 @@ def role_of(barrier: Barrier, threads: int) -> Role | None:
         return Role.WHOLE
     if barrier.combines or barrier.number == 0:
         return None
-    if barrier.threads == threads and barrier.waits:
+    whole = -(-threads // LANES) * LANES  # barriers count warps
+    if barrier.threads == whole and barrier.waits:
         return Role.OWN
-    if barrier.threads == 2 * threads:
+    if barrier.threads == 2 * whole:
         return Role.TAKE if barrier.waits else Role.GIVE
     return None

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from collections.abc import Sequence
+
 import pytest
 
 from binalloc.errors import Refused
+from binalloc.launch.merged import Merge
+from binalloc.launch.types import Launch
 from binalloc.transform.multiplex.merged import HANDED, PIPED, TURNS, merge_blocks
+from binalloc.transform.multiplex.orders.handing import MOST
 from binalloc.transform.schedule.schedule import schedule
 from tests.property.transform.multiplex.test_public import MACHINE, left, same
 from tests.support.generator.transform.exchanges import exchanging
+from tests.support.kits.suite import rotation
 from tests.support.programs.builder import program
 
 SEEDS = 40
 BUT = {
-    "blocks are merged only if they are of whole warps", "no block waits for shared memory",
+    "no block waits for shared memory",
     "blocks of the grid may come to different barriers", "an access region begins in several places",
     "a barrier in an access region is not met just once",
 }  # fmt: skip
@@ -25,13 +33,11 @@ HANDED_BUT = {
 """What is refused besides with named barriers."""
 
 
-@pytest.mark.parametrize("aligned", [True, False])
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_blocks_that_take_turns_leave_the_same(seed: int, aligned: bool) -> None:
-    text, launch = exchanging(seed, aligned=aligned)
-    module = program(text)
+def check(text: str, launch: Launch, versions: Sequence[tuple[int, str]]) -> int:
+    """Check that merged blocks leave the same, and return how many versions there are."""
+    module, tried = program(text), 0
     expected = left(schedule(module, MACHINE), launch)
-    for count, order in ((2, TURNS), (3, TURNS), (2, PIPED), (2, HANDED), (3, HANDED)):
+    for count, order in versions:
         try:
             made = merge_blocks(module, "k", launch.block, count, order=order)
         except Refused as error:
@@ -39,4 +45,25 @@ def test_blocks_that_take_turns_leave_the_same(seed: int, aligned: bool) -> None
             continue
         code = schedule(made.module, MACHINE)
         for options in ({}, {"scheduler": "lrr", "sms": 3}):
-            assert same(expected, left(code, made.merge.launch(launch), **options))
+            assert same(expected, left(code, made.merge.launch(launch), **options)), (count, order)
+        tried += 1
+    return tried
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_blocks_that_take_turns_leave_the_same(seed: int, aligned: bool) -> None:
+    text, launch = exchanging(seed, aligned=aligned)
+    check(text, launch, ((2, TURNS), (3, TURNS), (2, PIPED), (2, HANDED), (3, HANDED)))
+
+
+def test_padded_blocks_leave_the_same() -> None:
+    """Blocks are not of whole warps."""
+    found: Counter[tuple[int, int, int]] = Counter()
+    for seed in rotation.sample(range(5 * SEEDS), "padded blocks"):
+        text, launch = exchanging(seed, partial=True)
+        most = MACHINE.limits.threads_per_block // Merge(1, launch.block, 0).padded
+        count = random.Random(seed).randrange(2, 1 + min(8, most))
+        found[launch.block] += check(text, launch, ((count, TURNS), (2, PIPED), (min(count, MOST), HANDED)))
+    assert sum(found.values()) > 5
+    assert len(found) > 2

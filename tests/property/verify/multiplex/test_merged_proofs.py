@@ -21,6 +21,7 @@ from tests.support.generator.transform.exchanges import exchanging
 from tests.support.kits.suite import rotation
 from tests.support.pairs.multiplex.lines import kinds
 from tests.support.pairs.multiplex.merged_mutants import HANDED_KINDS, KINDS
+from tests.support.pairs.multiplex.padded_mutants import PADDED_KINDS
 from tests.support.pairs.multiplex.public_mutants import in_both, items, put, raw_address
 from tests.support.programs.builder import program
 
@@ -30,14 +31,18 @@ LINKED = {"other_link", "shorter_region"}
 """Kinds of changes to a branch back to another turn: a pipe has none."""
 HANDED_MUTATED = (1, 5, 12, 35, 68, 83)
 COPIED = (5, 7, 21)
+PADDED = {TURNS: (2, 13, 47, 53), PIPED: (13, 33, 53), HANDED: (13, 47, 8)}
+"""Kernels whose blocks are not of whole warps, by order."""
 SOME = 2  # mutants of a kind, of one kernel
 
 
 @cache
-def kernel(seed: int, count: int, order: str = TURNS, copies: bool = False) -> tuple[Module, Launch, Merged] | None:
+def kernel(
+    seed: int, count: int, order: str = TURNS, copies: bool = False, partial: bool = False
+) -> tuple[Module, Launch, Merged] | None:
     """Return a kernel, its launch, and `count` blocks of it merged; None where that is refused. copies: each virtual
-    block has a copy of some bytes."""
-    text, launch = exchanging(seed // 2, aligned=seed % 2 == 1)
+    block has a copy of some bytes. partial: blocks are not of whole warps."""
+    text, launch = exchanging(seed, partial=True) if partial else exchanging(seed // 2, aligned=seed % 2 == 1)
     module = program(text)
     private = 0
     if copies:
@@ -79,6 +84,37 @@ def test_random_merged_kernels_with_copies_are_proven() -> None:
             assert ok or late_kinds(given) == {"ended"}, seed
     assert found[True] > SEEDS // 4
     assert found[True] > 8 * found[False]
+
+
+def test_random_padded_kernels_are_proven() -> None:
+    """As above; and there is a limit to the branches that virtual blocks may come to between two turns."""
+    found: Counter[bool] = Counter()
+    for seed in rotation.sample(range(3 * SEEDS), "padded kernels"):
+        for count, order in ((2, TURNS), (5, TURNS), (2, PIPED), (3, HANDED)):
+            given = kernel(seed, count, order, partial=True)
+            if given is not None:
+                ok = proven(given[0], given[2].module, given)
+                found[ok] += 1
+                assert ok or late_kinds(given) <= {"ended", "turn"}, (seed, count, order)
+    assert found[True] > 5
+    assert found[True] > 4 * found[False]
+
+
+@pytest.mark.parametrize("order", PADDED)
+def test_mutants_of_padded_kernels_are_rejected_or_run_alike(order: str) -> None:
+    rejected: Counter[str] = Counter()
+    for seed in PADDED[order]:
+        given = kernel(seed, 2 + (order != PIPED and seed % 2), order, partial=True)
+        assert given is not None
+        expected = left(given[0], given[1])
+        for kind, change in PADDED_KINDS.items():
+            for mutant in change(items(given[2].module.function("k")), given[0].function("k")):
+                wrong = put(given[2].module, "k", mutant)
+                if proven(given[0], wrong, given):
+                    assert same(expected, left(wrong, given[2].merge.launch(given[1]))), (seed, kind)
+                else:
+                    rejected[kind] += 1
+    assert set(rejected) == set(PADDED_KINDS)
 
 
 def late_kinds(given: tuple[Module, Launch, Merged]) -> set[str]:

@@ -40,6 +40,7 @@ class Maker:
     free: list[int] = field(default_factory=lambda: list(FREE))
     decides: int = BLOCK  #: register that decides where whole blocks go
     unfinished: bool = False  #: words may have been accessed by other threads since the last barrier
+    asks: bool = False  #: threads ask for their place in block and grid, and for the lanes of their warp
 
     def emit(self, text: str) -> None:
         self.lines.append(f"    {text}")
@@ -59,6 +60,14 @@ class Maker:
                 f"LOP3 R{TOTAL}, R{TOTAL}, {self.rng.randrange(1 << 16):#x}, RZ, 0x3c",
                 f"IMAD R{TOTAL}, R{TOTAL}, 0x{self.rng.choice([3, 5, 7])}, R{ITEM}",
             ]))  # fmt: skip
+
+    def ask(self) -> None:
+        """Let threads sum up what they are told of their place, or of the lanes that run with them."""
+        self.emit(self.rng.choice([
+            *(f"S2R R9, SR_{name}" for name in PLACES), "VOTE.ANY R9, P1, PT", f"MATCH.ANY P1, R9, R{BLOCK}",
+            f"SHFL.{self.rng.choice(['DOWN', 'BFLY'])} P1, R9, R{TOTAL}, {self.rng.choice([1, 2, 16]):#x}, 0x1f",
+        ]))  # fmt: skip
+        self.emit(f"IMAD R{TOTAL}, R{TOTAL}, 0x3, R9")
 
     # -- accesses
 
@@ -94,7 +103,7 @@ class Maker:
         row, kind = self.rng.randrange(array.rows), self.rng.randrange(5)
         at = f"[R{LINEAR}+{array.start + 4 * self.count * row:#x}]"
         if kind == 0:
-            self.emit(f"ISETP.LT.AND P1, PT, R{OWN}, {self.rng.randrange(1, self.count):#x}, PT")
+            self.emit(f"ISETP.LT.AND P1, PT, R{OWN}, {self.rng.randrange(1, max(self.count, 2)):#x}, PT")
             self.emit(f"@P1 STS.32 {at}, R{TOTAL}")
         elif kind == 1:
             on = self.label()
@@ -168,6 +177,8 @@ class Maker:
     # -- structure
 
     def phase(self, depth: int) -> None:
+        if self.asks and self.rng.random() < 0.3:
+            self.ask()
         array = self.rng.choice(self.arrays)
         draw = self.rng.random()
         if depth and draw < 0.15:
@@ -227,13 +238,25 @@ class Maker:
 
 WHOLE = ((64, 1, 1), (32, 1, 1), (16, 4, 1), (8, 4, 4), (128, 1, 1), (4, 8, 3))
 """Blocks of whole warps."""
+PARTIAL = (
+    (10, 10, 1), (48, 1, 1), (7, 3, 5), (33, 1, 1), (1, 1, 1), (1, 7, 9), (3, 1, 50), (12, 11, 1), (8, 8, 3),
+    (2, 1, 23),
+)  # fmt: skip
+"""Blocks that are not of whole warps, and one that is."""
+PLACES = (
+    "TID.X", "TID.Y", "TID.Z", "NTID.X", "NTID.Y", "NTID.Z", "CTAID.X", "CTAID.Y", "NCTAID.X", "NCTAID.Y", "LANEID",
+    "WARPID", "NWARPID", "LTMASK", "GEMASK",
+)  # fmt: skip
+"""Special registers that say where a thread is."""
 
 
-def exchanging(seed: int, *, aligned: bool = False) -> tuple[str, Launch]:
+def exchanging(seed: int, *, aligned: bool = False, partial: bool = False) -> tuple[str, Launch]:
     """Return the assembly of a kernel `k` and a launch of it. aligned: all blocks go the same ways in loops and at
-    branches, and are of whole warps."""
-    rng = random.Random(f"exchanges {seed} {aligned}")
-    block = rng.choice(WHOLE if aligned else (*WHOLE, (48, 1, 1), (40, 2, 1)))
+    branches, and are of whole warps. partial: likewise, but they are not, and threads ask for their place and for the
+    lanes of their warp."""
+    rng = random.Random(f"exchanges {seed} {aligned}{' partial' * partial}")
+    block = rng.choice(PARTIAL if partial else WHOLE if aligned else (*WHOLE, (48, 1, 1), (40, 2, 1)))
+    aligned = aligned or partial
     count = block[0] * block[1] * block[2]
     at = staged = 4 * rng.choice([0, 0, 2, 6])
     arrays = []
@@ -241,7 +264,7 @@ def exchanging(seed: int, *, aligned: bool = False) -> tuple[str, Launch]:
         arrays.append(Array(at, rng.randrange(1, 4)))
         at += 4 * count * arrays[-1].rows
     behind = 4 * rng.choice([0, 0, 1, 5])
-    maker = Maker(rng, count, arrays, decides=PARAMETER if aligned and rng.random() < 0.8 else BLOCK)
+    maker = Maker(rng, count, arrays, decides=PARAMETER if aligned and rng.random() < 0.8 else BLOCK, asks=partial)
     _begin(maker, block, [*range(0, staged, 4), *range(at, at + behind, 4)])
     for _ in range(rng.randrange(2, 6)):
         maker.phase(2)
@@ -249,12 +272,12 @@ def exchanging(seed: int, *, aligned: bool = False) -> tuple[str, Launch]:
     if rng.random() < 0.3:
         maker.alone()
     if rng.random() < 0.3:
-        maker.emit(f"ISETP.GE.AND P1, PT, R{OWN}, {rng.randrange(1, count):#x}, PT")
+        maker.emit(f"ISETP.GE.AND P1, PT, R{OWN}, {rng.randrange(1, max(count, 2)):#x}, PT")
         maker.emit("@P1 EXIT")
     maker.emit(f"STG.32 [R{OUT}], R{TOTAL}")
     maker.emit("EXIT")
     text = [".kernel k", ".param out, 8", ".param in, 8", ".param a, 4", f".shared_bytes {at + behind}"]
-    grid = rng.choice([5, 8, 13])
+    grid = rng.choice([1, 3, 5, 8, 13] if partial else [5, 8, 13])
     launch = Launch(
         "k", (grid, 1, 1), block, 0,
         (

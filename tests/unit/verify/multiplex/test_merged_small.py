@@ -55,14 +55,16 @@ def turns(body: str, name: str = "", last: bool = True) -> str:
     """
 
 
-def both(new: str, start: str = START, room: int = 512, called: str = "") -> tuple[Module, Module]:
+def both(
+    new: str, start: str = START, room: int = 512, called: str = "", shared: int = 512
+) -> tuple[Module, Module]:
     """Return the original and the merged kernel `new`, behind `start`; both are lines of `both_kernels`. room: bytes of
-    shared memory of the merged one. called: a function of both."""
+    shared memory of the merged one, and shared: of the original. called: a function of both."""
     old_lines, new_lines = both_kernels(start + new)
     texts = [
         "\n".join([".kernel k", ".param p, 16", *more, *lines, *([".end", called] if called else []), ""])
         for more, lines in (
-            ([".shared_bytes 512"], old_lines), ([".param original_grid, 4", f".shared_bytes {room}"], new_lines),
+            ([f".shared_bytes {shared}"], old_lines), ([".param original_grid, 4", f".shared_bytes {room}"], new_lines),
         )
     ]  # fmt: skip
     original, made = program(texts[0]), program(texts[1])
@@ -71,9 +73,10 @@ def both(new: str, start: str = START, room: int = 512, called: str = "") -> tup
 
 
 def judge(
-    new: str, block: tuple[int, int, int] = BLOCK, count: int = 2, start: str = START, room: int = 512, called: str = ""
-) -> CheckReport:
-    return check_merged(*both(new, start, room, called), "k", block, count, 0)
+    new: str, block: tuple[int, int, int] = BLOCK, count: int = 2, start: str = START, room: int = 512,
+    called: str = "", shared: int = 512,
+) -> CheckReport:  # fmt: skip
+    return check_merged(*both(new, start, room, called, shared), "k", block, count, 0)
 
 
 BODY = """
@@ -197,6 +200,79 @@ def test_blocks_that_are_deep_divide_by_their_depth(factor: int) -> None:
     start = f"\n    -| MOV R24, {factor:#x}\n" + DEEP
     body = turns("STS.32 [R1], R0\nLDS.32 R6, [R1]").replace("R23, 0x2, PT", "R23, 0x4, PT") + "\nEXIT\n"
     assert judge(body, (32, 1, 3), 4, start).ok == (factor == 0x55555556)
+
+
+PADDED = """
+    -| S2R R21, SR_TID.X
+    -| SHF.R.U32 R20, R21, 0x7, RZ
+    -| IMAD R22, R20, 0xffffff80, R21
+    -| ISETP.LT.U32.AND P6, PT, R22, 0x64, PT
+    -| @!P6 EXIT
+    -| S2R R21, SR_CTAID.X
+    -| IMAD R21, R21, 0x2, R20
+    -| MOV R22, c[0][0x10]
+    -| ISETP.LT.U32.AND P6, PT, R21, R22, PT
+    -| @!P6 EXIT
+    S2R R0, SR_TID.X
+    -| IMAD R0, R20, 0xffffff80, R0
+    -| IMAD R24, R0, 0x199a, RZ
+    -| SHF.R.U32 R24, R24, 0x10, RZ
+    -| IMAD R0, R24, 0xfffffff6, R0
+    o| S2R R3, SR_TID.Y => S2R R3, SR_TID.X
+    -| IMAD R3, R20, 0xffffff80, R3
+    -| IMAD R24, R3, 0x199a, RZ
+    -| SHF.R.U32 R3, R24, 0x10, RZ
+    o| S2R R6, SR_TID.Z => MOV R6, 0x0
+    o| S2R R7, SR_NTID.X => MOV R7, 0xa
+    IMAD R1, R3, 0xa, R0
+    IADD3 R1, R1, R6, R7
+    SHF.L.U32 R1, R1, 0x2, RZ
+    S2R R2, SR_CTAID.X
+    -| IMAD R2, R2, 0x2, R20
+    ISETP.LT.AND P1, PT, R0, 0x5, PT
+    ISETP.LT.AND P2, PT, R2, 0x4, PT
+"""
+"""Blocks of 10 x 10 threads, padded to 128."""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("", "", ""),
+        ("0x64, PT\n    -| @!P6 EXIT", "0x64, PT", "padding"),
+        ("0x64, PT\n    -| @!P6 EXIT", "0x64, PT\n    -| @P6 EXIT", "inserted"),
+        ("0x64, PT\n    -| @!P6 EXIT", "0x65, PT\n    -| @!P6 EXIT", "padding"),
+        ("0x64, PT\n    -| @!P6 EXIT", "0x63, PT\n    -| @!P6 EXIT", "inserted"),
+        ("0x64, PT\n    -| @!P6 EXIT", "0x64, PT\n    -| BAR.SYNC 0\n    -| @!P6 EXIT", "padding"),
+        ("0x64, PT\n    -| @!P6 EXIT", "0x64, PT\n    -| VOTE.ANY R24, P5, PT\n    -| @!P6 EXIT", "inserted"),
+        ("R21, 0x7, RZ", "R21, 0x6, RZ", "inserted"),  # padded to 64
+        ("R20, 0xffffff80, R21", "R20, 0xffffffa0, R21", "inserted"),  # padded to 96
+        ("R20, 0xffffff80, R0", "R20, 0xffffffa0, R0", "special"),
+        ("R24, R0, 0x199a", "R24, R0, 0x1746", "special"),  # divided by 11
+        ("R24, R0, 0x199a", "R24, R0, 0x1999", "special"),  # rounded down
+        ("R24, 0xfffffff6, R0", "R24, 0xfffffff5, R0", "special"),
+        ("o| S2R R3, SR_TID.Y => S2R R3, SR_TID.X", "o| S2R R3, SR_TID.X => S2R R3, SR_TID.X", "special"),
+        ("    S2R R0, SR_TID.X", "    o| S2R R0, SR_TID.Y => S2R R0, SR_TID.X", "special"),
+        ("MOV R6, 0x0", "MOV R6, 0x1", "special"),
+        ("MOV R7, 0xa", "MOV R7, 0x80", "special"),
+        ("o| S2R R7, SR_NTID.X => MOV R7, 0xa", "S2R R7, SR_NTID.X", "special"),
+        ("o| S2R R7, SR_NTID.X => MOV R7, 0xa", "o| S2R R7, SR_NWARPID => MOV R7, 0x4", ""),
+        ("o| S2R R7, SR_NTID.X => MOV R7, 0xa", "o| S2R R7, SR_NWARPID => MOV R7, 0x3", "special"),
+        ("o| S2R R7, SR_NTID.X => MOV R7, 0xa", "S2R R7, SR_WARPID\n-| LOP3 R7, R7, 0x3, RZ, 0xc0", ""),
+        ("o| S2R R7, SR_NTID.X => MOV R7, 0xa", "S2R R7, SR_LANEID", ""),
+    ],
+)
+def test_one_change_of_padded_blocks(before: str, after: str, kind: str) -> None:
+    assert before in PADDED
+    start, text = PADDED.replace(before, after, 1), turns(BODY.replace("0xfc", "0x200")) + "\n    EXIT\n"
+    found = kinds(judge(text, (10, 10, 1), start=start, room=1024, shared=1024))
+    assert kind in found if kind else not found
+
+
+def test_padded_blocks_count_with_their_padding() -> None:
+    text = turns(BODY) + "\n    EXIT\n"
+    assert "merge" in kinds(judge(text, (10, 10, 1), 9, PADDED, 1024, shared=1024))
+    assert "merge" not in kinds(judge(text, (10, 10, 1), 8, PADDED, 1024, shared=1024))
 
 
 # -- barriers
