@@ -77,6 +77,8 @@ class Built:
     module: Module
     launch: Launch
     regions: int  #: access regions of the kernel
+    #: of `MERGED`: the kernel with functions inlined that have to do with its block; None if there are none
+    inlined: Module | None = None
     #: of `MERGED`: what was merged, with threads that end behind access regions; None if none had to be moved
     later: Module | None = None
     parts: Parts | None = None  #: of HW and CO-HW: the parts of shared memory
@@ -91,6 +93,7 @@ class Built:
 
 def build(module: Module, request: Request, wanted: Wanted) -> Built:
     """Return a version, not yet scheduled or allocated."""
+    from binalloc.transform.multiplex.called import with_own_code
     from binalloc.transform.multiplex.late_exits import with_late_exits
     from binalloc.transform.multiplex.merged import HANDED, PIPED, TURNS, merge_blocks
     from binalloc.transform.multiplex.public import get_as_they_run
@@ -107,8 +110,11 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
         raise Refused("the launch is cooperative: a block with memory might wait for one that waits for it",
                       place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
     axis = max(range(3), key=lambda k: launch.grid[k])
+    source = module
     if wanted.merge is not None:
-        _require_room(Merge(wanted.merge, launch.block, axis), request)
+        merge = Merge(wanted.merge, launch.block, axis)
+        _require_room(merge, request)
+        module = with_own_code(module, kernel, merge)
     private = wanted.private or 0
     if wanted.scheme in (CO_VTB, CO_HW) and wanted.private is None:
         private = private_of(module, request, wanted.splits, wanted.merge, wanted.over)
@@ -131,8 +137,8 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     merged = merge_blocks(later, kernel, launch.block, wanted.merge, axis, private, order)
     turned = without_variable(merged.module, kernel, dynamic)
     built = Built(
-        turned, merged.merge.launch(launch), len(merged.regions), None if later is given else later,
-        merge=merged.merge, dynamic=dynamic,
+        turned, merged.merge.launch(launch), len(merged.regions), None if module is source else module,
+        None if later is given else later, merge=merged.merge, dynamic=dynamic,
     )  # fmt: skip
     if wanted.scheme != CO_VTB:
         return built
@@ -154,6 +160,7 @@ def _require_room(merge: Merge, request: Request) -> None:
 
 def checked(module: Module, built: Built, kernel: str) -> CheckReport:
     """Return what the scheme's checkers say of what was built of a module."""
+    from binalloc.verify.checker import check
     from binalloc.verify.multiplex.check import check_public
     from binalloc.verify.multiplex.division import Division
     from binalloc.verify.multiplex.merged.check import check_merged
@@ -161,6 +168,11 @@ def checked(module: Module, built: Built, kernel: str) -> CheckReport:
 
     parts, merge = built.parts, built.merge
     if merge is not None:
+        if built.inlined is not None:
+            report = check(module, built.inlined, kernel)
+            if not report.ok:
+                return report
+            module = built.inlined
         module = with_variable(module, kernel, built.dynamic)
         merged = with_variable(built.module, kernel, built.dynamic)
         if built.later is not None:

@@ -20,6 +20,7 @@ from dataclasses import replace
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.errors import Refused
 from binalloc.isa.instruction import FunctionInfo, Instr, Param
+from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.launch.merged import GRID, Merge
@@ -46,14 +47,13 @@ def require_mergeable(program: ProgramAnalysis, merge: Merge) -> None:
             if register is not None and not seen.pure:
                 raise Refused("the code reads a clock", place=f"{name}+{word}", found=register,
                               expected="code whose results do not depend on time")  # fmt: skip
-            if name != kernel and register is not None and _changes(program, register, merge):
+            if name != kernel and register is not None and changes(isa.limits, register, merge):
                 raise Refused("a function asks for its block or thread", place=f"{name}+{word}", found=register,
                               expected="this in the kernel alone", remedy="Inline the function.")  # fmt: skip
 
 
-def _changes(program: ProgramAnalysis, register: str, merge: Merge) -> bool:
+def changes(limits: SetLimits, register: str, merge: Merge) -> bool:
     """Return whether a special register of a merged block differs from its virtual block's."""
-    limits = program.isa.limits
     axes = {_Z} if merge.stacked else set(range(_GRID))
     along = {limits.places.get(register), limits.sizes.get(register)} & {*axes, merge.axis + _GRID}
     return bool(along) or register in (limits.warp, limits.warps)

@@ -11,7 +11,7 @@ that their code exists only once; `small` takes callees hardly longer than the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.executions import Executions
@@ -53,7 +53,16 @@ class _Line:
 def inline_calls(module: Module, graph: CallGraph, how: str, executions: Executions | None = None) -> Inlined:
     """Return the module with calls of the graph inlined by `how`, a name in `WAYS`. executions: of all its
     functions."""
-    chosen = _chosen(graph, how)
+    return _inlined(module, graph, _chosen(graph, how), executions)
+
+
+def inline_functions(module: Module, graph: CallGraph, names: Collection[str]) -> Inlined:
+    """Return the module with calls of some functions inlined, as far as their code may replace a call."""
+    return _inlined(module, graph, {name for name in names if inlinable(graph.function(name))
+                                    and _as_its_callers(graph, name)}, None)  # fmt: skip
+
+
+def _inlined(module: Module, graph: CallGraph, chosen: set[str], executions: Executions | None) -> Inlined:
     if not chosen or by_address(module):
         return Inlined(module, {}, None if executions is None else {k: list(v) for k, v in executions.items()})
     work = _Inlining(module, graph, chosen, executions)
