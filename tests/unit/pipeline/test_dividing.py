@@ -132,7 +132,11 @@ def test_no_cut_is_chosen_that_would_be_refused() -> None:
 def test_no_cut_is_looked_for_where_a_merged_block_has_too_many_threads() -> None:
     module, request = accessing(0, 1)
     assert request.launch is not None
-    large = replace(request, launch=replace(request.launch, block=(512, 1, 1)))
-    with pytest.raises(Refused) as error:
-        build(module, large, Wanted(CO_VTB, merge=2))
-    assert (error.value.found, error.value.expected) == ("1,024 threads", "at most 512")
+    for block, count, found in (
+        ((512, 1, 1), 2, "1,024 threads"), ((10, 10, 1), 5, "640 threads, with each block's 100 padded to 128"),
+    ):  # fmt: skip
+        large = replace(request, launch=replace(request.launch, block=block))
+        with pytest.raises(Refused) as error:
+            build(module, large, Wanted(CO_VTB, merge=count))
+        assert (error.value.found, error.value.expected) == (found, "at most 512")
+        assert (error.value.place, str(error.value.remedy)) == ("k", "Merge fewer blocks, with a lower merge.")
