@@ -37,7 +37,7 @@ def shorter_regions(module: Module, request: Request) -> Shorter:
             report = check_unrolled(module, step.module, kernel, block, dict(step.last))
             unproven = unproven or ("" if report.ok else str(report.errors[0]))
         elif step.late:
-            report = check_late_stores(module, step.module, kernel)
+            report = check_late_stores(module, step.module, kernel, block)
             unproven = unproven or ("" if report.ok else str(report.errors[0]))
         else:
             require_proof(module, step.module, request)

@@ -1,6 +1,6 @@
 """The proof of late stores: words wait in registers, and go to shared memory before any thread may count on them.
 
-    report = check_late_stores(original, made, "kernel")
+    report = check_late_stores(original, made, "kernel", (128, 1, 1))
 
 Both kernels are followed word by word, as the instruction map proposes. A thread of the original may come to a plain
 store to shared memory before the new kernel has it: the store is *pending* from then on. Stores are pending in order,
@@ -8,9 +8,9 @@ and the new kernel does them in this order, with the same words at the same addr
 thread accesses shared or generic memory otherwise, has a barrier or fence, calls, or ends. Under both memory models
 (ISA.md, "Memory model") other threads see no difference then, but in races.
 
-What registers hold is followed as *sums*: a number plus unknowns times factors, modulo 2^32. Where ways meet, registers
-with the same difference on all of them still have it. The new kernel's own words copy registers, to such as the
-original never uses. It does nothing alone for ever.
+What registers hold is followed as *totals* (`totals.py`), for launches with blocks of one size. Where ways meet,
+registers with the same difference on all of them still have it. The new kernel's own words copy registers, to such as
+the original never uses. It does nothing alone for ever.
 """
 
 from __future__ import annotations
@@ -20,35 +20,42 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from binalloc.isa.instruction import Module
-from binalloc.isa.interface.places import REG
+from binalloc.isa.interface.places import PRED_BASE
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.isa.sets.table import set_of
 from binalloc.isa.source_facts import LOOM
-from binalloc.verify.multiplex.spread import RANGE
+from binalloc.verify.multiplex.kernels.records import block_fault
+from binalloc.verify.multiplex.words import Setting, Word
 from binalloc.verify.report import CheckReport
 from binalloc.verify.shorten.groups import Groups, joined
 from binalloc.verify.shorten.sides import INSERTED, Sides, proven, ways
+from binalloc.verify.shorten.totals import NOTHING, Number, Total, added, computed, exactly, less, total
 from binalloc.verify.stacks import MatchedWay, StacksDiffer, compare_all
 
 _VISITS = 64
 """Most visits of a pair of words for each word of the kernel. Chosen by hand: it bounds the time on hostile code."""
 
-Total = tuple[tuple[tuple[int, int], ...], int]
-"""Unknowns by number, ascending, with their factors, and what is added to them."""
 Pair = tuple[int, int]
 """A new word and an old one that come next."""
 _START: Pair = (-1, -1)
 Slot = Hashable
 """A register, or a word of a pending store."""
-NOTHING: Total = ((), 0)
 
 
-def check_late_stores(original: Module, made: Module, kernel: str) -> CheckReport:
-    """Prove that `made`'s kernel does what `original`'s does. Raises nothing."""
-    lanes = original.memory_model == LOOM
-    return proven(original, made, kernel, lambda sides: _Lockstep(sides, lanes).run())
+def check_late_stores(original: Module, made: Module, kernel: str, block: tuple[int, int, int]) -> CheckReport:
+    """Prove that `made`'s kernel does what `original`'s does, for blocks of this size. Raises nothing."""
+    lanes, limits = original.memory_model == LOOM, set_of(original).limits
+
+    def prove(sides: Sides) -> None:
+        fault = block_fault(block, sides.old.fn)
+        if fault:
+            sides.fail("block", fault)
+        else:
+            _Lockstep(sides, lanes, Setting(block, limits)).run()
+
+    return proven(original, made, kernel, prove)
 
 
 @dataclass
@@ -56,15 +63,16 @@ class _State:
     """A state is what holds when both kernels come to a pair of words."""
 
     pending: tuple[int, ...]  #: old words of stores that the new kernel still has to do
-    sums: dict[Slot, Total]  #: what is known of registers and of the words of pending stores
+    totals: dict[Slot, Total]  #: what is known of registers and of the words of pending stores
     groups: Groups  #: which lanes do pending stores
 
 
 class _Lockstep:
     """The lockstep of two kernels. lanes: the order of a warp's accesses counts."""
 
-    def __init__(self, sides: Sides, lanes: bool) -> None:
-        self.lanes = lanes
+    def __init__(self, sides: Sides, lanes: bool, setting: Setting) -> None:
+        self.lanes, self.setting = lanes, setting
+        self.words: dict[int, Word] = {}  #: of the original
         self.sides, self.old, self.new, self.label = sides, sides.old, sides.new, sides.label
         self.states: dict[Pair, _State] = {}
         self.incoming: dict[Pair, dict[Pair, _State]] = {}  #: by pair, and where it comes from
@@ -88,7 +96,7 @@ class _Lockstep:
                 self.sides.fail("limit", "the proof takes too long", *pair)
                 return
             state = self.states[pair]
-            self._step(pair, _State(state.pending, dict(state.sums), state.groups))
+            self._step(pair, _State(state.pending, dict(state.totals), state.groups))
         if not self.sides.findings:
             self._check_points()
 
@@ -116,7 +124,7 @@ class _Lockstep:
         if state.pending and _bars(view, set_of(view.instr).barrier(view.instr) is not None):
             self.sides.fail("late", "a store comes too late", n, state.pending[0])
             return
-        self._define(n, view, state)
+        self._define(n, m, state)
         falls, jumps = ways(view)
         new = self.new.fn.reconvergence(n) if jumps else None
         point = self.old.fn.reconvergence(m) if jumps else None
@@ -142,7 +150,7 @@ class _Lockstep:
         if copy is None or self.new.views[n].guard is not None or copy[0] not in self.sides.untouched:
             self.sides.fail("inserted", "an inserted word is no copy to a register that the original never uses", n)
             return
-        state.sums[copy[0]] = self._sum(copy[1], state)
+        state.totals[copy[0]] = self._sum(copy[1], state)
         self._go(pair, (n + 1, m), state)
 
     def _push(self, pair: Pair, state: _State) -> None:
@@ -158,11 +166,10 @@ class _Lockstep:
         if groups is None:
             self.sides.fail("late", "a store waits where some lanes have met others in one kernel alone", n, m)
             return
-        base = NOTHING if memory.base is None else self._sum(memory.base.index, state)
         state.pending, state.groups = (*state.pending, m), groups
-        state.sums[m, "address"] = base[0], (base[1] + memory.offset) % RANGE
+        state.totals[m, "address"] = self._address(view, state)
         for k, register in enumerate(_data(view)):
-            state.sums[m, k] = self._sum(register, state)
+            state.totals[m, k] = self._sum(register, state)
         self._go(pair, (n, m + 1), state)
 
     def _late(self, pair: Pair, state: _State) -> None:
@@ -173,18 +180,19 @@ class _Lockstep:
         if store != state.pending[0] or not self._same_store(n, store) or memory is None or was.memory is None:
             self.sides.fail("late", "not the store that is due", n, store)
             return
-        base = NOTHING if memory.base is None else self._sum(memory.base.index, state)
-        if (base[0], (base[1] + memory.offset) % RANGE) != state.sums[store, "address"]:
+        if self._address(view, state) != state.totals[store, "address"]:
             self.sides.fail("late", "a late store may go to another address", n, store)
         for k, register in enumerate(_data(view)):
-            if self._sum(register, state) != state.sums[store, k]:
+            if self._sum(register, state) != state.totals[store, k]:
                 self.sides.fail("late", "a late store may store another word", n, store)
         groups = state.groups.do(store)
         if groups is None:
             self.sides.fail("late", "lanes have parted that do a store together in the original", n, store)
             return
         state.pending, state.groups = state.pending[1:], groups
-        state.sums = {slot: t for slot, t in state.sums.items() if not (isinstance(slot, tuple) and slot[0] == store)}
+        gone = [slot for slot in state.totals if isinstance(slot, tuple) and slot[0] == store]
+        for slot in gone:
+            del state.totals[slot]
         self._go(pair, (n + 1, m), state)
 
     def _same_store(self, n: int, m: int) -> bool:
@@ -200,52 +208,58 @@ class _Lockstep:
         base = old.memory.base
         return isa.alike(isa.readdress(as_old, None if base is None else base.index, old.memory.offset), old.instr)
 
-    # -- sums
+    # -- totals
 
     def _unknown(self, *name: Hashable) -> Total:
         """Return an unknown by its name."""
-        return ((self.unknowns.setdefault(name, len(self.unknowns)), 1),), 0
+        return Total(((self.unknowns.setdefault(name, len(self.unknowns)), 1),))
 
     def _sum(self, register: int, state: _State) -> Total:
         """Return what a register holds."""
-        found = state.sums.get(register)
+        found = state.totals.get(register)
         return self._unknown("entry", register) if found is None else found
 
-    def _define(self, n: int, view: View, state: _State) -> None:
+    def _address(self, view: View, state: _State) -> Total:
+        """Return the address of an access."""
+        memory = view.memory
+        assert memory is not None
+        base = NOTHING if memory.base is None else self._sum(memory.base.index, state)
+        return Total(base.unknowns, added(base.number, memory.offset))
+
+    def _define(self, n: int, m: int, state: _State) -> None:
         """Note what a word writes."""
-        isa = set_of(view.instr)
-        known = {s.result: s for s in isa.sums(view.instr)} if view.guard is None else {}
+        word = self.words.setdefault(m, Word(self.old.instrs[m]))
+        view, isa = word.view, set_of(word.instr)
         copy = isa.register_copy(view.instr) if view.guard is None else None
-        read = [r for ref in view.uses for r in (ref.registers() if ref.file == REG else (-1,))]
+        decided = computed(word, self.setting, {at: self._sum(at, state) for at in word.uses if at < PRED_BASE})
         results: dict[Slot, Total] = {}
-        place = 0
-        for ref in view.defs:
-            for register in ref.registers() if ref.file == REG else (-1,):
-                if register >= 0:
-                    found = known.get(place)
-                    results[register] = self._unknown("word", n, register)
-                    if copy is not None:
-                        results[register] = self._sum(copy[1], state)
-                    elif found is not None and not found.special and all(read[at] >= 0 for at, _ in found.uses):
-                        results[register] = self._total(found, read, state)
-                place += 1
+        for place, register in enumerate(word.defs):
+            if register >= PRED_BASE:
+                continue
+            found = word.sums.get(place) if view.guard is None else None
+            made = decided.get(register)
+            if made is None and copy is not None:
+                made = self._sum(copy[1], state)
+            elif made is None and found is not None and all(word.uses[at] < PRED_BASE for at, _ in found.uses):
+                made = self._total(found, word.uses, state)
+            results[register] = self._unknown("word", n, register) if made is None else made
         if view.control in CALLS:
             for register in range(isa.limits.registers):
                 if register not in self.sides.untouched:
                     results[register] = self._unknown("call", n, register)
-        state.sums |= results
+        state.totals |= results
 
-    def _total(self, found: Sum, read: list[int], state: _State) -> Total:
-        """Return a sum of what registers hold."""
+    def _total(self, found: Sum, read: list[int], state: _State) -> Total | None:
+        """Return a sum of what registers hold, None where it has special registers that the block's size does not
+        decide."""
         parts = [(self._sum(read[at], state), factor) for at, factor in found.uses]
         parts += [(self._unknown("constant", bank, offset), factor) for bank, offset, factor in found.reads]
-        factors: dict[int, int] = {}
-        number = found.constant
-        for (unknowns, added), factor in parts:
-            number += added * factor
-            for unknown, times in unknowns:
-                factors[unknown] = (factors.get(unknown, 0) + times * factor) % RANGE
-        return tuple(sorted((u, times) for u, times in factors.items() if times)), number % RANGE
+        number: Number = found.constant
+        for name in found.special:
+            if name not in self.setting.special:
+                return None
+            parts.append((exactly(self.setting.special[name]), 1))
+        return total(parts, number)
 
     # -- ways
 
@@ -306,15 +320,15 @@ class _Lockstep:
         if groups is None:
             self.sides.fail("late", "a store waits where lanes may meet that had parted before it", *pair)
             return
-        ways[source] = _State(state.pending, dict(state.sums), groups)
+        ways[source] = _State(state.pending, dict(state.totals), groups)
         if any(way.pending != state.pending for way in ways.values()):
             self.sides.fail("late", "a store is pending on one way to a word, and not on another", *pair)
             return
         groups = joined(way.groups for way in ways.values())
-        sums = self._joined(pair, [way.sums for _, way in sorted(ways.items())])
+        totals = self._joined(pair, [way.totals for _, way in sorted(ways.items())])
         before = self.states.get(pair)
-        if before is None or (before.sums, before.groups) != (sums, groups):
-            self.states[pair] = _State(state.pending, sums, groups)
+        if before is None or (before.totals, before.groups) != (totals, groups):
+            self.states[pair] = _State(state.pending, totals, groups)
             if pair not in self.waiting:
                 self.waiting.add(pair)
                 heappush(self.work, pair)
@@ -327,21 +341,21 @@ class _Lockstep:
         if len(ways) == 1:
             return ways[0]
         found: dict[Slot, Total] = {}
-        classes: dict[Hashable, tuple[Total, int]] = {}
+        classes: dict[Hashable, tuple[Total, Number]] = {}
         for slot in sorted(set().union(*ways), key=repr):
             held = [way[slot] if slot in way else self._unknown("entry", slot) for way in ways]
-            again = [any(self.met.get(unknown) == pair for unknown, _ in unknowns) for unknowns, _ in held]
+            again = [any(self.met.get(unknown) == pair for unknown, _ in one.unknowns) for one in held]
             first = held[0]
             if not any(again) and all(other == first for other in held):
                 found[slot] = first
                 continue
-            key = tuple((x[0], old, (x[1] - first[1]) % RANGE) for x, old in zip(held, again, strict=True))
+            key = tuple((x.unknowns, old, less(x.number, first.number)) for x, old in zip(held, again, strict=True))
             if key not in classes:
                 meeting = self._unknown("meet", pair, slot)
-                self.met[meeting[0][0][0]] = pair
-                classes[key] = meeting, first[1]
-            (unknowns, _), there = classes[key]
-            found[slot] = unknowns, (first[1] - there) % RANGE
+                self.met[meeting.unknowns[0][0]] = pair
+                classes[key] = meeting, first.number
+            meeting, there = classes[key]
+            found[slot] = Total(meeting.unknowns, less(first.number, there))
         return found
 
 

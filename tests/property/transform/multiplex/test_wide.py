@@ -42,7 +42,7 @@ def is_right(module: Module, made: Module, launch: Launch, merged: Launch | None
 def proof(given: Module, made: Module, last: dict[int, int], late: bool, launch: Launch) -> CheckReport:
     if last:
         return check_unrolled(given, made, "k", launch.block, last)
-    return check_late_stores(given, made, "k") if late else check(given, made, "k")
+    return check_late_stores(given, made, "k", launch.block) if late else check(given, made, "k")
 
 
 @pytest.mark.parametrize("seed", SEEDS)

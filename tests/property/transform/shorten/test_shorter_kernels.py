@@ -26,7 +26,7 @@ def test_shorter_regions_leave_the_same(seed: int, aligned: bool) -> None:
         if step.last:
             report = check_unrolled(module, step.module, "k", launch.block, dict(step.last))
         elif step.late:
-            report = check_late_stores(module, step.module, "k")
+            report = check_late_stores(module, step.module, "k", launch.block)
         else:
             report = check(module, step.module, "k")
         assert report.ok, report.errors[0]

@@ -118,7 +118,7 @@ def test_wrong_late_stores_are_rejected_or_run_alike() -> None:
                 for kind in LATE:
                     for mutant in some(kind, words, rng):
                         wrong = put(step.module, "k", mutant)
-                        if check_late_stores(module, wrong, "k").ok:
+                        if check_late_stores(module, wrong, "k", launch.block).ok:
                             assert same(expected, left(wrong, launch)), (seed, kind.__name__)
                         else:
                             rejected[kind.__name__] += 1

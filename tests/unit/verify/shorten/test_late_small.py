@@ -60,7 +60,7 @@ def proof(original: str, made: str, model: str = LOOM) -> CheckReport:
     origin, last = other.function("k").origin, len(one.function("k").instrs) - 1
     assert origin is not None
     origin.index[-2:] = [last - 1, last]
-    report = check_late_stores(one, other, "k")
+    report = check_late_stores(one, other, "k", LAUNCH.block)
     assert not any(error.kind in ("internal", "malformed", "map") for error in report.errors), report
     if model == LOOM and report.ok:
         assert same(left(one, LAUNCH), left(other, LAUNCH))
@@ -222,13 +222,40 @@ def test_a_store_stays_with_its_lanes(original: str, made: str, loom: bool, ptx:
         assert proof(original, made, model).ok is expected[model], model
 
 
+@pytest.mark.parametrize(("step", "offset", "ok"), [
+    ("S2R R20, SR_NTID.X", -0x20, True),
+    ("S2R R20, SR_NTID.X", -0x1f, False),
+    ("S2R R20, SR_NTID.Y", -0x1, True),
+    ("S2R R20, SR_NCTAID.X", -0x1, False),  # the launch may have another grid
+    ("LOP3 R20, R0, 0x1c, RZ, 0xc0", -0x1c, False),  # not the same in all threads
+    ("LOP3 R20, R0, 0x1c, RZ, 0xc0", 0, False),  # right in the first threads
+    ("LOP3 R20, R1, 0x3, RZ, 0xc0", 0, True),
+    ("SHF.R.U32 R20, R1, 0x7, RZ", 0, True),
+    ("LDG.32 R20, [R6]", 0, False),
+    ("@P0 MOV R20, 0x4", -0x4, False),
+])  # fmt: skip
+def test_addresses_differ_by_what_the_blocks_size_decides(step: str, offset: int, ok: bool) -> None:
+    """R2 gets R1, and R20 more."""
+    add = "IADD3 R2, R1, R20, RZ"
+    body = f"MOV R20, 0x0\n{step}\n{add}\nSTS.32 [R1], R0\nLOP3 R8, R0, 0x1, RZ, 0xc0\nLDS.32 R4, [R5]"
+    made = f"""
+    12| MOV R20, 0x0
+    13| {step}
+    14| {add}
+    16| LOP3 R8, R0, 0x1, RZ, 0xc0
+    15| STS.32 [R2{offset:+#x}], R0
+    17| LDS.32 R4, [R5]
+    """
+    assert proof(body, made).ok == ok
+
+
 @pytest.mark.parametrize("original", [
     STORED_AND_READ, MET_LATE, MEET_FIRST, LEFT_AND_STORED, MEET_WITH_STORES, CROSSED,
 ])  # fmt: skip
 def test_made_stores_stay_with_their_lanes(original: str) -> None:
     module = program(text(numbered(original)))
     made = with_late_stores(module, "k", (32, 1, 1))
-    report = check_late_stores(module, made, "k")
+    report = check_late_stores(module, made, "k", LAUNCH.block)
     assert report.ok, report.errors[0]
     expected = left(module, LAUNCH)
     assert expected is not None
@@ -306,5 +333,5 @@ on:
     14| CALL f
     15| LDS.32 R4, [R1]
     """).replace("40|", "16|").replace("41|", "17|")
-    report = check_late_stores(program(original + functions), program(made + functions), "k")
+    report = check_late_stores(program(original + functions), program(made + functions), "k", LAUNCH.block)
     assert [error.kind for error in report.errors] == ["stack"] * deep
