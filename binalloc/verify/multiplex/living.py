@@ -7,14 +7,12 @@ Needs a function's code; leaves it unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from binalloc.isa.instruction import Function
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, TRUE
 from binalloc.isa.interface.view import Ref, View, successors
-from binalloc.isa.kinds import Flow, Space
-from binalloc.isa.sets.table import set_of
+from binalloc.isa.kinds import CALLS, Flow, Space
 from binalloc.verify.multiplex.graph import Graph
 from binalloc.verify.reading.code import FunctionCode, ref_bits
 
@@ -22,33 +20,30 @@ EVERY = (1 << LOCAL_BASE) - 1
 
 
 @dataclass(frozen=True)
+class Effects:
+    """The effects of a called function are what it does to places that its caller sees, as masks."""
+
+    needs: int  #: it may read these before it writes them
+    surely: int  #: it has written these when it returns
+
+
+@dataclass(frozen=True)
 class Called:
-    """The functions that a kernel calls may read and write these places, as masks."""
+    """The functions that a kernel calls."""
 
-    reads: int
-    writes: int
-
-
-def called(functions: list[Function]) -> Called:
-    """Return what functions read and write."""
-    reads = writes = 0
-    for fn in functions:
-        for instr in fn.instrs:
-            view = set_of(instr).view(instr)
-            reads |= _read(view)
-            writes |= _mask(view.defs)
-    return Called(reads, writes)
+    writes: int  #: places that some of them may write, as a mask
+    at: Mapping[int, Effects]  #: by word with a call
 
 
-def living(code: FunctionCode, functions: Called) -> list[int]:
+def living(code: FunctionCode, functions: Called, label: Sequence[int]) -> list[int]:
     """Return, for each word, the places that code from there on, and functions that it calls, may read before it writes
-    them."""
+    them. label: by word the original's."""
     live = [0] * (len(code) + 1)
     changed = True
     while changed:
         changed = False
         for n in reversed(range(len(code))):
-            out = _before(code, n, live, functions)
+            out = _before(code, n, live, functions.at.get(label[n]))
             if out != live[n]:
                 live[n], changed = out, True
     return live
@@ -71,14 +66,14 @@ def needed(code: FunctionCode) -> Needed:
         changed = False
         for n in reversed(range(len(code))):
             view, after = code.views[n], _behind(code, n, found.before)
-            found.written[n] = bool(after & _mask(view.defs))
-            out = after & ~_mask(view.defs) if view.guard is None else after
+            found.written[n] = bool(after & mask_of(view.defs))
+            out = after & ~mask_of(view.defs) if view.guard is None else after
             if found.written[n]:
-                out |= _read(view)
+                out |= read_by(view)
             elif view.control in (Flow.BRANCH, Flow.EXIT):
-                out |= _guard(view)
+                out |= guard_of(view)
             if view.memory is not None and view.memory.space == Space.SHARED:
-                out |= _guard(view) | (_mask([view.memory.base]) if view.memory.base is not None else 0)
+                out |= guard_of(view) | (mask_of([view.memory.base]) if view.memory.base is not None else 0)
             if out != found.before[n]:
                 found.before[n], changed = out, True
     return found
@@ -94,28 +89,30 @@ def _behind(code: FunctionCode, n: int, before: list[int]) -> int:
     return out
 
 
-def _before(code: FunctionCode, n: int, live: list[int], functions: Called) -> int:
+def _before(code: FunctionCode, n: int, live: list[int], called: Effects | None) -> int:
+    """Return what is needed in front of a word. called: what it does if it is a call; None where that is not known."""
     view = code.views[n]
-    if view.control in (Flow.CALL_INDIRECT, Flow.RETURN):
-        return EVERY
-    if view.control == Flow.CALL:
-        return live[n + 1] | functions.reads | _read(view)
+    if view.control in (*CALLS, Flow.RETURN):
+        if view.control != Flow.CALL or called is None:
+            return EVERY
+        written = called.surely if view.guard is None else 0
+        return live[n + 1] & ~written | called.needs | read_by(view)
     out = _behind(code, n, live)
     if view.guard is None:
-        out &= ~_mask(view.defs)
-    return out | _read(view)
+        out &= ~mask_of(view.defs)
+    return out | read_by(view)
 
 
-def _read(view: View) -> int:
+def read_by(view: View) -> int:
     """Return the places that a word reads, as a mask."""
-    return _mask(view.uses) | _guard(view)
+    return mask_of(view.uses) | guard_of(view)
 
 
-def _guard(view: View) -> int:
+def guard_of(view: View) -> int:
     return 0 if view.guard is None or view.guard[0] == TRUE else 1 << PRED_BASE + view.guard[0]
 
 
-def _mask(refs: Iterable[Ref]) -> int:
+def mask_of(refs: Iterable[Ref]) -> int:
     mask = 0
     for ref in refs:
         for at in ref_bits(ref):

@@ -172,7 +172,7 @@ class Pairing(Pairs):
             self.fail("instruction", "not the original's instruction", n, m, text(self.old.fn, m), text(self.new.fn, n))
 
     def _check_inserted(self) -> None:
-        live = living(self.old, self.called)
+        live = living(self.old, self.called, range(len(self.old)))
         for n, m in self._inserted.items():
             view = self.new.views[n]
             if view.control in HELD:

@@ -16,9 +16,10 @@ from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.graph import TooTangled
+from binalloc.verify.multiplex.kernels.calls import called
 from binalloc.verify.multiplex.kernels.pairing import Pairs, used_registers
 from binalloc.verify.multiplex.kernels.records import check_callees, check_known, check_records, fits, kernel_of
-from binalloc.verify.multiplex.living import Called, called
+from binalloc.verify.multiplex.living import Called
 from binalloc.verify.multiplex.walk import TooLong
 from binalloc.verify.reading.code import FunctionCode, Malformed
 from binalloc.verify.report import CheckReport, Finding
@@ -100,7 +101,7 @@ class Proof(ABC):
         self._note(check_callees(self.original, self.made, old, new, callees))
         self._note(check_accesses([codes[1]], new.info))
         untouched = set(range(set_of(self.original).limits.registers)) - used_registers([old, *callees])
-        return Given(codes[0], codes[1], callees, index, untouched, called(callees))
+        return Given(codes[0], codes[1], callees, index, untouched, called(self.original, old, callees))
 
     def _note(self, findings: list[Finding]) -> None:
         self.findings.update(dict.fromkeys(findings))

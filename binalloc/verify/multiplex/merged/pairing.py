@@ -71,7 +71,7 @@ class MergedPairing(Pairs):
         self.feasible = feasible
         self.old_words = [Word(instr) for instr in old.instrs]
         self.words = [Word(instr) for instr in new.instrs]
-        self.live_old, self.live_new = living(old, called), living(new, called)
+        self.live_old, self.live_new = living(old, called, range(len(old))), living(new, called, index)
         self.courses: list[Course] = []
         self._steps = 0
 

@@ -423,3 +423,43 @@ def test_blocks_leave_a_loop_in_step_where_the_others_come_to_a_barrier(guard: s
     EXIT
     """
     assert kinds(judge(text)) == found
+
+
+# -- predicates of called functions
+
+
+WRITES = "ISETP.LT.AND P6, PT, R6, 0x5, PT"
+READS = "@P6 MOV R7, 0x1"
+
+
+@pytest.mark.parametrize(
+    ("behind", "f", "g", "ok"),
+    [
+        ("CALL f", f"{WRITES}\n{READS}", "NOP", True),
+        ("CALL f", READS, "NOP", False),
+        ("CALL f", f"@P1 {WRITES}\n{READS}", "NOP", False),
+        ("CALL f", f"@P1 BRA on, on\n{WRITES}\non:\n{READS}", "NOP", False),
+        ("CALL f", f"@P1 BRA on, on\n{WRITES}\n{READS}\non:\nNOP", "NOP", True),
+        ("CALL f", "CALL g", f"{WRITES}\n{READS}", True),
+        ("CALL f", "CALL g", READS, False),
+        ("CALL f", f"CALL g\n{READS}", WRITES, True),
+        ("CALL f", f"{WRITES}\nCALL g", READS, True),
+        ("CALL f", f"@P1 CALL g\n{READS}", WRITES, False),
+        (f"CALL f\n{READS}", WRITES, "NOP", True),
+        (f"CALL f\n{READS}", "CALL g", WRITES, True),
+        (f"@P1 CALL f\n{READS}", WRITES, "NOP", False),
+        (f"CALL f\n{READS}", f"@P1 {WRITES}", "NOP", False),
+        (f"CALL f\n{READS}", f"@P1 RET\n{WRITES}", "NOP", False),
+        (f"CALL f\n{READS}", f"@P1 BRA on, on\n{WRITES}\nRET\non:\n{WRITES}", "NOP", True),
+        (f"CALL f\nCALL g\n{READS}", WRITES, "NOP", True),
+        (f"CALL f\n{READS}\nCALL g", WRITES, READS, True),
+        (f"{READS}\nCALL f", WRITES, "NOP", False),
+    ],
+)
+def test_inserted_words_write_predicates_that_called_functions_do_not_need(
+    behind: str, f: str, g: str, ok: bool
+) -> None:
+    """P6 is what inserted words write."""
+    called = f".func f\n{f}\nRET\n.end\n.func g\n{g}\nRET"
+    report = judge(EXCHANGE.replace("EXIT", f"{behind}\nEXIT"), called=called)
+    assert kinds(report) == (set() if ok else {"inserted"}), str(report)
