@@ -13,6 +13,9 @@ class Barrier(NamedTuple):
     combines: bool  #: whether it writes one value for all threads that arrived
     #: threads that have to arrive, 0 for all of the block; None where only a run shows it
     threads: int | None
+    #: of a barrier that says whether any thread has given "true": what each thread gives, where the instruction itself
+    #: shows it; None for others
+    gives: bool | None = None
 
     @property
     def whole(self) -> bool:
@@ -23,3 +26,8 @@ class Barrier(NamedTuple):
     def plain(self) -> bool:
         """Return whether it is the block's first barrier, and does nothing but wait for all of the block."""
         return self.whole and self.number == 0 and not self.combines
+
+    @property
+    def vote(self) -> bool:
+        """Return whether it is the block's first barrier, of the whole block, and each thread gives the same there."""
+        return self.whole and self.number == 0 and self.gives is not None

@@ -17,6 +17,7 @@ from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.barriers import Barrier
 from binalloc.isa.interface.file_section import FileSection
 from binalloc.isa.interface.formulas import Formula
+from binalloc.isa.interface.places import TRUE
 from binalloc.isa.interface.roles import Roles
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, View
@@ -131,6 +132,10 @@ class Builder(Protocol):
 
     def arrival(self, number: int, threads: int, guard: Guard = ALWAYS) -> Instr:
         """Return an arrival at one of the block's barriers, for so many threads, that does not wait."""
+
+    def vote(self, gives: bool, predicate: int = TRUE) -> Instr:
+        """Return a barrier of the whole block at which a thread gives a truth value: the predicate is whether any gave
+        "true"."""
 
     def hold_shared(self, register: int, size: int) -> Instr:
         """Return a barrier of the whole block at which it gets `size` bytes of shared memory: register = address of the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.interface.places import SLOT_ROW
+from binalloc.isa.interface.places import SLOT_ROW, TRUE
 from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import BAR_MODES, FORM_CONST, FORM_IMM, ICMPS, MODIFIERS, SPECIAL_REGISTERS, WIDTHS
@@ -15,6 +15,7 @@ _RIGHT = MODIFIERS["dir"].values.index("R")
 _LESS = ICMPS.index("LT")
 _EQUAL = ICMPS.index("EQ")
 _ARRIVAL = BAR_MODES.index("ARV")
+_ANY = BAR_MODES.index("RED.OR")
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
 
 
@@ -147,6 +148,12 @@ def counted_barrier(number: int, threads: int, guard: Guard = ALWAYS) -> Instr:
 def arrival(number: int, threads: int, guard: Guard = ALWAYS) -> Instr:
     """Return an arrival at one of the block's barriers, for so many threads, that does not wait."""
     return make("BAR", form=FORM_IMM, barid=number, imm=threads, bar=_ARRIVAL, guard=guard)
+
+
+def vote(gives: bool, predicate: int = TRUE) -> Instr:
+    """Return a barrier of the whole block at which a thread gives a truth value: the predicate is whether any gave
+    "true"."""
+    return make("BAR", bar=_ANY, pd0=predicate, barid=0, rb=RZ, ps0=TRUE, ps0n=int(not gives))
 
 
 def hold_shared(register: int, size: int) -> Instr:

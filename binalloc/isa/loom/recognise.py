@@ -116,4 +116,5 @@ def barrier(instr: Instr) -> Barrier | None:
         return None
     mode = BAR_MODES[f["bar"]]
     threads = 0 if instr.form == FORM_REG and f["rb"] == RZ else f["imm"] if instr.form == FORM_IMM else None
-    return Barrier(f["barid"], mode != "ARV", mode.startswith("RED"), threads)
+    gives = not f["ps0n"] if mode == "RED.OR" and f["ps0"] == PT else None
+    return Barrier(f["barid"], mode != "ARV", mode.startswith("RED"), threads, gives)
