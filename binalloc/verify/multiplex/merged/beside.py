@@ -4,6 +4,10 @@ Needs their segments; leaves the pairs of segments. Both come to each barrier of
 go the same way at each turning whose condition is the same in both. One may come to a turning earlier than the other,
 in its turn: what it has decided is remembered until the other comes there. Where a condition differs, or the turnings
 are not known, nothing is assumed any more.
+
+At a vote both are told the same answer. It is "true" if one of them has given that. It is "false" where one of them
+takes that for granted: then no other one may have given "true", which is looked at for each pair. Else both answers
+are possible.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ class Moment:
     ended: tuple[bool, bool] = (False, False)
     #: turnings that the first one, and the second one, has taken and the other has not; None where nothing is assumed
     ahead: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | None = ((), ())
+    fault: str = ""  #: what is wrong with the barriers that lead to it; it leads nowhere then
 
 
 Segments = Mapping[Place, Segment]
@@ -49,7 +54,7 @@ def moments(
     while work:
         moment = work.pop()
         yield moment
-        for new in _next(moment, both, differing):
+        for new in _next(moment, both, differing) if not moment.fault else ():
             if new not in seen:
                 seen.add(new)
                 work.append(new)
@@ -71,7 +76,32 @@ def _next(moment: Moment, both: tuple[Segments, Segments], differing: set[int]) 
                 continue
             if ahead is not None and any(ended) and not ahead[0 if to is None else 1]:
                 ahead = (), ()  # one has ended, and the other has taken all of its turnings
-            yield Moment(first, second, ended, ahead)
+            fault = _fault(to, to2)
+            if fault:
+                yield Moment(first, second, ended, None, fault)
+                continue
+            for answer in _answers(to, to2):
+                told = [place if end else place.told(answer) for place, end in zip((first, second), ended, strict=True)]
+                yield Moment(told[0], told[1], ended, ahead)
+
+
+def _fault(one: Place | None, other: Place | None) -> str:
+    """Return what is wrong if two virtual blocks come to these barriers; None where one has ended."""
+    if one is None or other is None:
+        return ""
+    if (one.gives is None) != (other.gives is None):
+        return "virtual blocks may come to barriers of different kinds"
+    if (one.gives and other.closes) or (one.closes and other.gives):
+        return "a virtual block may give \"true\" where another one counts on \"false\""
+    return ""
+
+
+def _answers(one: Place | None, other: Place | None) -> list[bool]:
+    """Return the answers that are possible at a barrier; a plain one has "false"."""
+    places = [place for place in (one, other) if place is not None]
+    if any(place.gives for place in places):
+        return [True]
+    return [False] if any(place.gives is None or place.closes for place in places) else [False, True]
 
 
 def _joined(

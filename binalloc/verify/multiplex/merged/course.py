@@ -21,6 +21,7 @@ from binalloc.verify.multiplex.merged.places import Place
 from binalloc.verify.multiplex.merged.placing import AddressMap, Placing
 from binalloc.verify.multiplex.merged.roles import Role
 from binalloc.verify.multiplex.merged.scope import Scope
+from binalloc.verify.multiplex.merged.turnings import leaving, turnings, without_inner
 from binalloc.verify.multiplex.merged.virtual import Seen, VirtualBlock
 from binalloc.verify.multiplex.merged.walked import Nodes, Original, Walked
 from binalloc.verify.multiplex.parting import check_parting
@@ -60,7 +61,7 @@ class MergedCourse:
         if any(error.kind == "address" for error in self.pairing.findings):
             return
         self._variables(maps[0])
-        seen = self._seen(walk, meetings, assumed, placing.accessed)
+        seen = self._seen(walk, meetings, placing.accessed)
         threads = walked.setting.threads
         #: by number of virtual blocks that the grid has of one merged block, these
         merged: dict[int | None, list[VirtualBlock]] = {}
@@ -74,11 +75,19 @@ class MergedCourse:
         loads = {n for n, word in enumerate(walked.words) if n in seen.accessed and word is not None
                  and word.view.memory is not None and word.view.memory.access == Access.LOAD
                  and not (seen.accessed[n] & ~common).any()}  # fmt: skip
-        scope = Scope(graph, walked.words, walk, meetings, loads, self.block_number, self.original.called.writes)
+        every = [virtual for virtuals in merged.values() for virtual in virtuals]
+        outer = without_inner(meetings, graph, every)
+        seen = replace(seen, turnings=turnings(walked, walk, assumed, outer))
+        for virtual in every:
+            virtual.seen = seen
+        in_scope = (graph, walked.words, walk, outer, loads, self.block_number, self.original.called.writes)
+        scope = Scope(*in_scope)
         self._common(stores, common, seen, scope)
         if any((each.at[common] != maps[0].at[common])[each.at[common] >= 0].any() for each in maps):
             self._fail("common", "virtual blocks have what one stores for all at different places", min(stores))
-        differing = {graph.words[b][-1] for b in scope.branches} | {n for n in seen.ends if scope.differs(n)}
+        recorded = seen.turnings | seen.ends
+        alike = Scope(*in_scope, recorded)  # where nothing is known of their ways, `beside` assumes nothing
+        differing = {n for n in recorded | seen.leaving if alike.differs(n)} | alike.apart()
         lacking = {graph.words[b][0] for b, lost in assumed.lost.items() if lost.any()}
         for virtuals in merged.values():
             check_handing(virtuals, differing, lacking, self._turn_fault)
@@ -106,35 +115,11 @@ class MergedCourse:
             if variable != moved or elsewhere.any():
                 self._fail("resources", "the record has a shared variable elsewhere than the code", 0, variable.name)
 
-    def _seen(self, walk: Walk, meetings: Meetings, assumed: Assumed, accessed: dict[int, Mask]) -> Seen:
-        turnings: set[int] = set()
-        for b, out in enumerate(walk.edges):
-            coming = sum(meetings.coming >> to & 1 for to in out)  # ways to another barrier
-            as_one = b not in walk.parted and not assumed.apart >> b & 1
-            if coming and (meetings.meeting(b) == meetings.sink or (coming < len(out) and as_one)) and len(out) > 1:
-                turnings.add(self.walked.graph.words[b][-1])
+    def _seen(self, walk: Walk, meetings: Meetings, accessed: dict[int, Mask]) -> Seen:
+        """Return what a walk of the outline has seen, but for turnings."""
         ends = {n for n, word in enumerate(self.walked.words) if word is not None and word.view.control == Flow.EXIT
                 and word.view.guard is not None and n not in walk.ends}  # fmt: skip
-        leaving = {
-            self.walked.graph.words[b][-1]
-            for b, out in enumerate(walk.edges)
-            if len(out) > 1 and self._may_leave(walk, b, meetings.meeting(b))
-        }
-        return Seen(self.walked.feasible(walk), accessed, turnings, leaving, ends)
-
-    def _may_leave(self, walk: Walk, block: int, meeting: int | None) -> bool:
-        """Return whether threads may come to the end of the kernel from a branch, and not to where its ways meet."""
-        seen, work = {block, meeting}, sorted(walk.edges[block] - {meeting})
-        while work:
-            at = work.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            word = self.walked.words[self.walked.graph.words[at][-1]]
-            if not walk.edges[at] or (word is not None and word.view.control == Flow.EXIT):
-                return True
-            work += sorted(walk.edges[at] - seen)
-        return False
+        return Seen(self.walked.feasible(walk), accessed, set(), leaving(self.walked, walk, meetings), ends)
 
     # -- bytes that virtual blocks have in common
 
@@ -182,6 +167,10 @@ class MergedCourse:
         for virtuals in merged:
             for one, other in combinations(virtuals, 2):
                 for moment in moments(one, other, differing):
+                    if moment.fault:
+                        at = f"virtual blocks {one.number} and {other.number}"
+                        self._fail("vote", moment.fault, max(moment.first.node, moment.second.node, 0), at)
+                        continue
                     if one.number == 0:
                         with_first.append((other, moment))
                     self._race(one, other, moment, others)

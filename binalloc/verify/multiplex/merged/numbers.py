@@ -177,10 +177,14 @@ class Machine:
         special[limits.warp] = known(at // LANES)
         special[limits.warps] = known(every * (merge.warps * merge.count))
 
+    def decided(self, truth: bool) -> Decided:
+        """Return a predicate that is the same in all threads."""
+        return Decided(np.full(self.threads, truth).tobytes())
+
     def truth(self, guard: Guard | None, values: Known) -> Decided | None:
         """Return whether a guard holds, None where that is not known."""
         if guard is None or guard[0] == TRUE:
-            return Decided(np.full(self.threads, guard is None or not guard[1]).tobytes())
+            return self.decided(guard is None or not guard[1])
         value = values.get(PRED_BASE + guard[0])
         if not isinstance(value, Decided):
             return None

@@ -207,6 +207,8 @@ class MergedPairing(Pairs):
                 self.fail("inserted", "an inserted barrier is not one of the whole block or of virtual blocks", n, m)
                 raise Lost
             barriers.append(at)
+            if word.defs:
+                self._vote(machine, n, m, values)
             return n + 1
         if not self.new.nops[n]:
             if not view.pure or self.new.faulting[n] or view.convergent:
@@ -222,6 +224,35 @@ class MergedPairing(Pairs):
                     raise Lost
             machine.execute(word, values, lambda at: at < PRED_BASE and at not in self.untouched and at not in dirty)
         return n + 1
+
+    def _vote(self, machine: Machine, n: int, m: int, values: Known) -> None:
+        """Note the answer of a vote in front of original word `m`. Where it is "true" although the virtual block has
+        given "false", it has to come to the vote again without doing anything."""
+        view, word = self.new.views[n], self.words[n]
+        assert word.barrier is not None
+        (at,) = word.defs
+        if view.guard is not None or self.live_old[m] >> at & 1:
+            self.fail("inserted", "a vote has a guard, or writes a predicate that the original needs", n, m)
+            raise Lost
+        values[at] = machine.decided(True)
+        if word.barrier.gives:
+            return
+        to, passed = n + 1, set[int]()
+        while to != n:
+            truth = machine.truth(self.new.views[to].guard, values) if 0 <= to < len(self.new) else None
+            if truth is None or to in passed or self.label[to] != INSERTED or not (truth.all or truth.none):
+                break
+            passed.add(to)
+            if self.new.views[to].control == Flow.BRANCH:
+                to = self.new.fn.target(to) if truth.all else to + 1
+            elif self.new.nops[to] or truth.none:
+                to += 1
+            else:
+                break
+        if to != n:
+            self.fail("inserted", "does not come to the vote again if another virtual block has given \"true\"", n, m)
+            raise Lost
+        values[at] = machine.decided(False)
 
     # -- pairs
 

@@ -8,6 +8,9 @@ memory. So does what is computed between a branch whose condition differs and th
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from binalloc.bitset import bits
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, TRUE
 from binalloc.isa.kinds import CALLS, Space
 from binalloc.verify.multiplex.graph import Graph, Meetings
@@ -22,7 +25,8 @@ class Scope:
     virtual blocks may go different ways. common: words that load what all virtual blocks have in common."""
 
     def __init__(self, graph: Graph, words: list[Word | None], walk: Walk, meetings: Meetings, common: set[int],
-                 block_number: str, clobbered: int) -> None:  # fmt: skip
+                 block_number: str, clobbered: int, as_one: Collection[int] = ()) -> None:  # fmt: skip
+        """as_one: nodes of branches at which both have gone the same way."""
         self.graph, self.words, self.walk, self.meetings = graph, words, walk, meetings
         self.common, self.block_number, self.clobbered = common, block_number, clobbered
         self.branches: set[int] = set()
@@ -35,6 +39,8 @@ class Scope:
                 break
             self.branches |= branches
             for b in branches:
+                if graph.words[b][-1] in as_one:
+                    continue
                 meeting = meetings.meeting(b)
                 whole = meeting is None or meeting == meetings.sink
                 self._apart |= meetings.beyond(b) if whole or meeting is None else meetings.region(b, meeting)
@@ -48,6 +54,11 @@ class Scope:
         word = self.words[n]
         guard = None if word is None else word.view.guard
         return guard is not None and guard[0] != TRUE and not self.same(n, PRED_BASE + guard[0])
+
+    def apart(self) -> set[int]:
+        """Return the nodes between a branch whose condition differs and the place where its ways meet: one virtual
+        block may come there more often than another one."""
+        return {n for b in bits(self._apart) for n in self.graph.words[b]}
 
     def _flow(self) -> None:
         """Compute what differs in front of each node."""

@@ -83,12 +83,17 @@ class VirtualBlock:
         self.pairing, self.threads = pairing, threads
         self.entry = Place(-1, role=Role.WHOLE)
         self.places: dict[Key, Place] = {}
-        self.named: list[Place] = []  #: places of counted barriers
+        self.inserted: list[Place] = []  #: places of inserted barriers
+        self.named: list[Place] = []  #: those of counted ones
         self._missing: list[Place] = []
         self._build(course, outline)
         owes = course.present == course.virtual + 1 and any(place.role != Role.OWN for place in self.named)
-        self.turn = follow(self.entry, owes, self._ends)
-        self.segments = self._segments((Role.WHOLE,), seen.turnings)
+        self.turn = follow(self.entry, owes, self.ends)
+
+    @cached_property
+    def segments(self) -> dict[Place, Segment]:
+        """Return the segments between barriers of the whole merged block."""
+        return self._segments((Role.WHOLE,), self.seen.turnings)
 
     @cached_property
     def events(self) -> dict[Place, Segment]:
@@ -111,6 +116,7 @@ class VirtualBlock:
             if place not in found:
                 found[place] = self._segment(place, ends, branches)
                 work += [end for _, end in found[place].after if end is not None]
+                work += [place.again] if place.again is not None else []
         return found
 
     def _build(self, course: Course, outline: Outline) -> None:
@@ -141,7 +147,11 @@ class VirtualBlock:
         barrier = self.pairing.words[word].barrier
         assert barrier is not None
         role = role_of(barrier, self.threads)
-        place = Place(node, role, barrier.number, word)
+        place = Place(node, role, barrier.number, word, gives=barrier.gives if barrier.vote else None)
+        if barrier.vote and not barrier.gives and self.pairing.words[word].defs:
+            place.again = Place(node, role, barrier.number, word, gives=barrier.gives)
+            linked(place.again, place)
+        self.inserted.append(place)
         if role != Role.WHOLE:
             self.named.append(place)
         return place
@@ -158,7 +168,7 @@ class VirtualBlock:
             if place.role in cuts:
                 segment.after.add((turnings, place))
                 continue
-            if self._ends(place):
+            if self.ends(place):
                 whole = not place.out or place.node in self.seen.ends
                 if whole:
                     segment.after.add((self._turned(turnings, place, END, branches), None))
@@ -167,7 +177,7 @@ class VirtualBlock:
             for to in place.out:
                 work.append((to, self._turned(turnings, place, to.node, branches)))
         places = {place for place, _ in done if place.role not in cuts}
-        ending = places.intersection(_before([p for p in places if self._ends(p)], cuts))
+        ending = places.intersection(_before([p for p in places if self.ends(p)], cuts))
         for place in places:
             touched, free, last = self.accesses(place), place not in self.turn.held, place in ending
             for into, belongs in (
@@ -187,7 +197,8 @@ class VirtualBlock:
     def _nothing(self) -> Touched:
         return Touched(np.zeros(self.map.room, np.bool_), np.zeros(self.map.room, np.bool_))
 
-    def _ends(self, place: Place) -> bool:
+    def ends(self, place: Place) -> bool:
+        """Return whether threads may end at a place."""
         word = None if place.missing or place.role else self.words[place.node]
         return word is not None and word.view.control == Flow.EXIT
 
