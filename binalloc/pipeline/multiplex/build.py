@@ -32,7 +32,7 @@ MERGED = (VTB, PIPE, CO_VTB)
 BLOCK, NAMED = "block", "named"
 """Barriers at which virtual blocks of VTB and CO-VTB take turns: of the whole merged block, or named ones, at which one
 hands its turn to the next. Compute capability 1.x has no named ones."""
-_NAMED_SINCE = 2  # major number of the compute capability
+_SINCE = 2  # major number of the compute capability that has named barriers, and barriers that vote
 AS_THEY_RUN = (HW, CO_HW)
 """The schemes whose instructions no GPU has."""
 SCHEMES = (VTB, PIPE, HW, CO_VTB, CO_HW)
@@ -43,7 +43,7 @@ SHORTER = "shorter"
 
 def barriers_of(machine: Machine) -> tuple[str, ...]:
     """Return the barriers at which virtual blocks can take turns on a machine."""
-    return (BLOCK, NAMED) if machine.limits.major >= _NAMED_SINCE else (BLOCK,)
+    return (BLOCK, NAMED) if machine.limits.major >= _SINCE else (BLOCK,)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,8 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     given = with_variable(module, kernel, dynamic)
     later = with_late_exits(given, kernel, launch.block)
     order = PIPED if wanted.scheme == PIPE else HANDED if wanted.barriers == NAMED else TURNS
-    merged = merge_blocks(later, kernel, launch.block, wanted.merge, axis, private, order)
+    votes = request.machine.limits.major >= _SINCE
+    merged = merge_blocks(later, kernel, launch.block, wanted.merge, axis, private, order, votes)
     turned = without_variable(merged.module, kernel, dynamic)
     built = Built(
         turned, merged.merge.launch(launch), len(merged.regions), None if module is source else module,

@@ -71,14 +71,14 @@ def _exits(memory: SharedMemory, region: Region) -> list[tuple[int, int]]:
             if seen.control != Flow.EXIT or seen.guard is None or at in parted or not cfg.reachable(word):
                 continue
             for target, last in lasts.items():
-                if ends.dominates(target, cfg.fall[at]) and (whole or _accessed(cfg, word)):
+                if ends.dominates(target, cfg.fall[at]) and (whole or accessed(cfg, word)):
                     between = [*reached(cfg.succs, [cfg.fall[at]], target), target]
                     if not any(_waits(memory, BlockNumber(b)) for b in between):
                         found.append((word, last))
     return found
 
 
-def _accessed(cfg: Cfg, word: int) -> bool:
+def accessed(cfg: Cfg, word: int) -> bool:
     """Return whether shared memory may be accessed in front of a word, with no barrier in between."""
     work, seen = [(cfg.block_of[word], word)], set[BlockNumber]()
     while work:

@@ -43,12 +43,14 @@ class Merged:
 
 
 def merge_blocks(
-    module: Module, kernel: str, block: Three, count: int, axis: int = 0, private: int = 0, order: str = TURNS
-) -> Merged:
+    module: Module, kernel: str, block: Three, count: int, axis: int = 0, private: int = 0, order: str = TURNS,
+    votes: bool = True,
+) -> Merged:  # fmt: skip
     """Return the module with `count` blocks of a kernel merged into one, which are in order in its access regions.
 
     block: threads of the original's block. axis: of the grid, along which neighbours are merged. private: bytes of
-    which each virtual block has a copy, as a bitset. Raises Refused where the kernel cannot be merged, with the place.
+    which each virtual block has a copy, as a bitset. votes: the machine has barriers that say whether any thread has
+    given "true". Raises Refused where the kernel cannot be merged, with the place.
     """
     program = analyse(module, kernel)
     require_plain(module, kernel)
@@ -64,7 +66,7 @@ def merge_blocks(
     if not regions and not private:
         raise Refused("no block waits for shared memory", place=kernel, found="no access region",
                       expected="at least one", remedy="Look at the kernel's view of shared memory.")  # fmt: skip
-    work = _ORDERS[order](memory, regions, merge, copies)
+    work = _ORDERS[order](memory, regions, merge, copies, votes)
     fn, index = work.run()
     info = replace(work.merging.info(fn.info), shared_bytes=copies.size)
     info = replace(info, registers=max(info.registers, work.next))

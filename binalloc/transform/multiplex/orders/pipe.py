@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from binalloc.analysis.shared.regions import Region
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import ALWAYS
-from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.free import free_predicates
 from binalloc.transform.multiplex.orders.stages import Stages
@@ -43,6 +41,8 @@ class _Wait:
 
 class Pipe(VirtualBlocks):
     """This pass puts barriers of the merged block around the regions of one kernel."""
+
+    instead = "Choose vtb."
 
     @property
     def waits(self) -> int:
@@ -71,13 +71,6 @@ class Pipe(VirtualBlocks):
                     self.edit.insert(begin.word, way_of(self.memory, begin), [build.number(self.waits, 1)])
             self.edit.insert(0, None, [build.plus(self.waits, self.merging.number, 0)])
 
-    @cached_property
-    def _meetings(self) -> set[int]:
-        """Return the words in front of which threads that have parted meet."""
-        fn = self.function.fn
-        branches = (word for word, instr in enumerate(fn.instrs) if instr.control == Flow.BRANCH)
-        return {point for word in branches if (point := fn.reconvergence(word)) is not None}
-
     def _waits(self, region: Region, most: int, stages: Stages) -> Iterator[_Wait]:
         """Yield the waits in front of a region: at its stage, and directly in front of it. most: barriers in one of the
         regions."""
@@ -105,7 +98,7 @@ class Pipe(VirtualBlocks):
             guard = (predicate, True)
             register = self.waits if wait.later else self.merging.number
             lines = [build.same(predicate, register, self.isa.limits.zero)] if asks else []
-        elif asks and wait.word in self._meetings:
+        elif asks and wait.word in self.meetings:
             lines = [build.nothing()]  # threads come together in front of the barrier
         lines.append(build.barrier(guard))
         self.edit.insert(wait.word, wait.way, lines)

@@ -5,6 +5,12 @@ Needs a laid-out module; leaves another, in front of allocation. The code of a r
 block, as a loop over them. While one is in it, the others wait at as many barriers as the region has, and all meet
 between two turns. Barriers are of the whole merged block: so cards without counted barriers can do it.
 
+How often a block comes to a barrier in a loop, or behind a branch, only the block itself knows. Then all barriers of
+the turn are *votes*: barriers that tell all threads whether any has given "true". Whose turn it is gives "true" at
+those of its region, and "false" behind it. The others give "false", and wait for as long as they are told "true". So
+blocks of the grid may also go different ways in the region. (The paper has no votes. GPUs have them since compute
+capability 2.0.)
+
 In CO-VTB each virtual block has a copy of the private bytes, and its regions are those of the other bytes alone
 (`copies.py`).
 
@@ -15,17 +21,25 @@ for.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.regions import Bound, Region
 from binalloc.analysis.shared.uniformity import Scope
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import ALWAYS
+from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Line
+from binalloc.transform.multiplex.late_exits import accessed
 from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 
 
 class Turns(VirtualBlocks):
     """This pass puts a loop over the virtual blocks around each region."""
+
+    instead = "Choose a machine of compute capability 2.0 or higher, whose barriers can vote."
 
     @property
     def turn(self) -> int:
@@ -42,9 +56,39 @@ class Turns(VirtualBlocks):
     def more(self) -> int:
         return 2 if any(len(region.ends) > 1 for region in self.regions) else 0
 
+    @cached_property
+    def voting(self) -> list[bool]:
+        """Return by region whether its barriers are votes."""
+        return [self.votes and self.uneven(region) is not None for region in self.regions]
+
+    @property
+    def inner(self) -> set[int]:
+        return {
+            site.place.word
+            for region, votes in zip(self.regions, self.voting, strict=True)
+            for site in (self.sites_in(region) if votes else ())
+        }
+
     def keep_apart(self) -> None:
+        self._require_order()
+        for word in sorted(self.inner):
+            self.edit.insert(word, None, [*self._together(word), self.isa.build.vote(True)])
+            self.edit.removed.add(word)
         for k, region in enumerate(self.regions):
             self._region(k, region)
+
+    def _require_order(self) -> None:
+        """Refuse threads that end in the midst of a turn with votes, if no barrier orders what they have accessed."""
+        cfg = self.function.cfg
+        for region, votes in zip(self.regions, self.voting, strict=True):
+            for first, end in region.spans if votes else ():
+                for word in range(first, end):
+                    if cfg.views[word].control == Flow.EXIT and cfg.reachable(word) and accessed(cfg, word):
+                        raise Refused(
+                            "threads may end in an access region right behind accesses",
+                            place=f"{self.function.name}+{word}", found="no barrier between an access and the EXIT",
+                            expected="one, which orders it before those of the next turn",
+                        )  # fmt: skip
 
     def _region(self, k: int, region: Region) -> None:
         """Put a loop over the virtual blocks around a region."""
@@ -70,25 +114,54 @@ class Turns(VirtualBlocks):
 
     def _pass_on(self, k: int, predicate: int, region: Region) -> list[Line]:
         """Return the code behind a region: all meet, and the next one has its turn."""
-        build, jump = self.isa.build, self.isa.build.jump()
+        build = self.isa.build
         back = build.branch(guard=(predicate, False), target=0, reconvergence=0)
         target, meet = self.isa.links(back)
-        (link,) = self.isa.links(jump)
-        # a barrier of the original that follows anyway serves the last turn
-        guard = (predicate, False) if self._followed_by_barrier(region) else ALWAYS
         others = self._ends(region)[1:]
         several = len(region.ends) > 1
         return [
             *([Line(build.number(self.ways, 0))] if several else []),
+            *(self._meet_in_votes(k, predicate, region) if self.voting[k] else self._meet(k, predicate, region)),
+            Line(back, to=((target, f"again{k}"), (meet, f"done{k}"))),
+            Line(build.nothing(), label=f"done{k}"),
+            *(line for e, ends in enumerate(others, 1) for line in self._to_end(k, e, ends, predicate)),
+        ]
+
+    def _together(self, word: int) -> list[Instr]:
+        """Return the code in front of a barrier at which threads that have parted come together in front of a word."""
+        return [self.isa.build.nothing()] if word in self.meetings else []
+
+    def _meet(self, k: int, predicate: int, region: Region) -> list[Line]:
+        """Return the code that lets the virtual blocks meet behind a turn. It leaves in the predicate whether there is
+        another one."""
+        build, jump = self.isa.build, self.isa.build.jump()
+        (link,) = self.isa.links(jump)
+        # a barrier of the original that follows anyway serves the last turn
+        guard = (predicate, False) if self._followed_by_barrier(region) else ALWAYS
+        return [
             Line(jump, to=((link, f"next{k}"),)),
             Line(build.nothing(), label=f"idle{k}"),
             *(Line(build.barrier()) for _ in range(self.barriers_in(region))),
             Line(build.plus(self.turn, self.turn, 1), label=f"next{k}"),
             Line(build.below(predicate, self.turn, self.merge.count)),
             Line(build.barrier(guard)),
-            Line(back, to=((target, f"again{k}"), (meet, f"done{k}"))),
-            Line(build.nothing(), label=f"done{k}"),
-            *(line for e, ends in enumerate(others, 1) for line in self._to_end(k, e, ends, predicate)),
+        ]
+
+    def _meet_in_votes(self, k: int, predicate: int, region: Region) -> list[Line]:
+        """Return the code that lets the virtual blocks meet behind a turn whose end the others are told by a vote. It
+        leaves in the predicate whether there is another one."""
+        build, jump = self.isa.build, self.isa.build.jump()
+        (link,) = self.isa.links(jump)
+        wait = build.branch(guard=(predicate, False), target=0, reconvergence=0)
+        target, meet = self.isa.links(wait)
+        return [
+            *map(Line, self._together(region.ends[0].word)),
+            Line(build.vote(False), label=f"end{k}"),
+            Line(jump, to=((link, f"next{k}"),)),
+            Line(build.vote(False, predicate), label=f"idle{k}"),
+            Line(wait, to=((target, f"idle{k}"), (meet, f"next{k}"))),
+            Line(build.plus(self.turn, self.turn, 1), label=f"next{k}"),
+            Line(build.below(predicate, self.turn, self.merge.count)),
         ]
 
     def _ends(self, region: Region) -> list[list[Bound]]:
@@ -106,13 +179,14 @@ class Turns(VirtualBlocks):
         it does so here, and not at the word to which the way leads."""
         build, jump = self.isa.build, self.isa.build.jump()
         (link,) = self.isa.links(jump)
-        lines = [Line(build.number(self.ways, e)), Line(jump, to=((link, f"next{k}"),))]
-        return [*lines, Line(build.nothing(), label=f"end{k}.{e}")] if alone else lines
+        there = f"end{k}" if self.voting[k] else f"next{k}"
+        lines = [Line(build.number(self.ways, e)), Line(jump, to=((link, there),))]
+        return [*lines, Line(build.nothing(), label=f"way{k}.{e}")] if alone else lines
 
     def _to_end(self, k: int, e: int, ends: list[Bound], predicate: int) -> list[Line]:
         """Return the code that lets a virtual block go on at the end of a region that it has come to."""
         build = self.isa.build
-        there = f"end{k}.{e}" if len(ends) == 1 else ends[0].word
+        there = f"way{k}.{e}" if len(ends) == 1 else ends[0].word
         go = build.branch(guard=(predicate, False), target=0, reconvergence=0)
         target, meet = self.isa.links(go)
         return [

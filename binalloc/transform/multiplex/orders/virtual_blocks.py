@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.flow.loops import one_round
@@ -31,17 +32,18 @@ class VirtualBlocks(ABC):
     """This pass edits one kernel."""
 
     own = 1  #: registers of the order itself, the first of all that are added
+    instead = ""  #: what to do where it needs regions with as many barriers on all ways
 
-    def __init__(self, memory: SharedMemory, regions: list[Region], merge: Merge, copies: Copies) -> None:
-        self.memory, self.regions, self.merge, self.copies = memory, regions, merge, copies
+    def __init__(
+        self, memory: SharedMemory, regions: list[Region], merge: Merge, copies: Copies, votes: bool = True
+    ) -> None:
+        """votes: the machine has barriers that say whether any thread has given "true"."""
+        self.memory, self.regions, self.merge, self.copies, self.votes = memory, regions, merge, copies, votes
         self.function: FunctionAnalysis = memory.program.kernel
         self.isa = memory.program.isa
         self.edit = Edit(self.function.fn)
         #: the kernel's own barriers
         self.sites = [site for site in memory.barriers if site.place.function == self.function.name]
-        #: basic blocks with a barrier, or where a region begins
-        self.busy = {self.function.cfg.block_of[site.place.word] for site in self.sites}
-        self.busy |= {self.function.cfg.block_of[bound.word] for region in regions for bound in region.begins}
         self.free = free = unused_register(memory.program)
         self.merging = Merging(memory.program, merge, self.edit, free + self.own)
         self.next = self.merging.next + self.more  #: first register that nothing uses
@@ -69,6 +71,25 @@ class VirtualBlocks(ABC):
     def more(self) -> int:
         """Return how many registers the order needs behind those of the merge."""
         return 0
+
+    @property
+    def inner(self) -> set[int]:
+        """Return the words with barriers to which virtual blocks need not come in step."""
+        return set()
+
+    @cached_property
+    def busy(self) -> set[BlockNumber]:
+        """Return the basic blocks with another barrier, or where a region begins."""
+        block_of, inner = self.function.cfg.block_of, self.inner
+        busy = {block_of[site.place.word] for site in self.sites if site.place.word not in inner}
+        return busy | {block_of[bound.word] for region in self.regions for bound in region.begins}
+
+    @cached_property
+    def meetings(self) -> set[int]:
+        """Return the words in front of which threads that have parted meet."""
+        fn = self.function.fn
+        branches = (word for word, instr in enumerate(fn.instrs) if instr.control == Flow.BRANCH)
+        return {point for word in branches if (point := fn.reconvergence(word)) is not None}
 
     @abstractmethod
     def keep_apart(self) -> None:
@@ -142,22 +163,29 @@ class VirtualBlocks(ABC):
 
     def barriers_in(self, region: Region) -> int:
         """Return how many barriers a block comes to in a region, on every way through it."""
-        tree, ends = self.function.dominators(), self.function.post_dominators()
-        inside = [site for site in self.sites if _within(region, site)]
-        (begin,) = region.begins
-        for site in inside:
-            block = self.function.cfg.block_of[site.place.word]
-            last = [self.function.cfg.block_of[end.word] for end in region.ends]
-            first = self.function.cfg.block_of[begin.word]
+        uneven = self.uneven(region)
+        if uneven is not None:
+            raise Refused(
+                "blocks may come to a barrier in an access region more or less than once",
+                place=f"{self.function.name}+{uneven.place.word}", found="a branch or a loop around it",
+                expected="a barrier on the way through the region", remedy=self.instead,
+            )  # fmt: skip
+        return len(self.sites_in(region))
+
+    def sites_in(self, region: Region) -> list[BarrierSite]:
+        """Return the barriers in a region."""
+        return [site for site in self.sites if _within(region, site)]
+
+    def uneven(self, region: Region) -> BarrierSite | None:
+        """Return a barrier of a region that may not be met just once on every way through it, None if there is none."""
+        tree, ends, block_of = self.function.dominators(), self.function.post_dominators(), self.function.cfg.block_of
+        first, last = block_of[region.begins[0].word], [block_of[end.word] for end in region.ends]
+        for site in self.sites_in(region):
+            block = block_of[site.place.word]
             through = all(tree.dominates(block, end) for end in last) and ends.dominates(block, first)
-            once = through and self._once(block, region)
-            if not once:
-                where = f"{self.function.name}+{site.place.word}"
-                raise Refused(
-                    "a barrier in an access region is not met just once", place=where,
-                    found="a branch or a loop around it", expected="a barrier on the way through the region",
-                )  # fmt: skip
-        return len(inside)
+            if not through or not self._once(block, region):
+                return site
+        return None
 
     def _once(self, block: int, region: Region) -> bool:
         """Return whether a block of the code is passed once in a region: no loop in the region contains it."""

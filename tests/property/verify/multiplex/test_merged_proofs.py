@@ -20,9 +20,9 @@ from tests.property.verify.multiplex.test_public_proofs import PREFIX, left, sam
 from tests.support.generator.transform.exchanges import exchanging
 from tests.support.kits.suite import rotation
 from tests.support.pairs.multiplex.lines import kinds
-from tests.support.pairs.multiplex.merged_mutants import HANDED_KINDS, KINDS
+from tests.support.pairs.multiplex.merged_mutants import HANDED_KINDS, KINDS, VOTED_KINDS
 from tests.support.pairs.multiplex.padded_mutants import PADDED_KINDS
-from tests.support.pairs.multiplex.public_mutants import in_both, items, put, raw_address
+from tests.support.pairs.multiplex.public_mutants import Change, in_both, items, put, raw_address
 from tests.support.programs.builder import program
 
 SEEDS = 60
@@ -33,6 +33,8 @@ HANDED_MUTATED = (1, 5, 12, 35, 68, 83)
 COPIED = (5, 7, 21)
 PADDED = {TURNS: (2, 13, 47, 53), PIPED: (13, 33, 53), HANDED: (13, 47, 8)}
 """Kernels whose blocks are not of whole warps, by order."""
+VOTED = (2, 28, 29, 59, 87, 103)
+"""Kernels with loops in regions, with barriers in them: of all rounds alike, and of as many as the block says."""
 SOME = 2  # mutants of a kind, of one kernel
 
 
@@ -122,11 +124,19 @@ def late_kinds(given: tuple[Module, Launch, Merged]) -> set[str]:
     return kinds(check_merged(given[0], given[2].module, "k", merge.block, merge.count, merge.axis))
 
 
-@pytest.mark.parametrize(("order", "copies"), [(TURNS, False), (PIPED, False), (HANDED, False), (TURNS, True)])
-def test_mutants_of_merged_kernels_are_rejected_or_run_alike(order: str, copies: bool) -> None:
+@pytest.mark.parametrize(
+    ("order", "seeds", "changes"),
+    [
+        (TURNS, MUTATED, KINDS), (PIPED, MUTATED, KINDS), (HANDED, HANDED_MUTATED, HANDED_KINDS),
+        (TURNS, VOTED, VOTED_KINDS), (TURNS, COPIED, KINDS | {"raw_address": raw_address}),
+    ],
+)  # fmt: skip
+def test_mutants_of_merged_kernels_are_rejected_or_run_alike(
+    order: str, seeds: tuple[int, ...], changes: dict[str, Change]
+) -> None:
     rejected: Counter[str] = Counter()
-    changes = (HANDED_KINDS if order == HANDED else KINDS) | ({"raw_address": raw_address} if copies else {})
-    for seed in COPIED if copies else HANDED_MUTATED if order == HANDED else MUTATED:
+    copies = "raw_address" in changes
+    for seed in seeds:
         given = kernel(seed, 2 + (order != PIPED and seed % 2), order, copies)
         assert given is not None
         module, launch, made = given
@@ -144,7 +154,9 @@ def test_mutants_of_merged_kernels_are_rejected_or_run_alike(order: str, copies:
     assert set(rejected) == set(changes) - (LINKED if order == PIPED else set())
 
 
-@pytest.mark.parametrize(("seed", "copies"), [*((n, False) for n in MUTATED), *((n, True) for n in COPIED)])
+@pytest.mark.parametrize(
+    ("seed", "copies"), [*((n, False) for n in (*MUTATED, *VOTED)), *((n, True) for n in COPIED)]
+)  # fmt: skip
 def test_what_is_proven_of_other_merged_originals_runs_alike(seed: int, copies: bool) -> None:
     """One change of both kernels makes another original, whose threads may part or whose contents may be older."""
     given = kernel(seed, 2 + copies * (seed % 2), copies=copies)

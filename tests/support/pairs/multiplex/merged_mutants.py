@@ -5,12 +5,14 @@ A change may happen to leave a kernel that is right: then it has to run like the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from binalloc.isa.instruction import Function, make
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.sets.table import set_of, view
+from binalloc.isa.table.fields import PT
 from tests.support.pairs.multiplex.public_mutants import (
+    Change,
     Items,
     accesses,
     before_the_last_access,
@@ -60,6 +62,21 @@ def other_barrier(words: Items, original: Function) -> Iterator[Items]:
                 yield changed(words, n, instr.replace(barid=(instr.f["barid"] + by) % 16))
             yield changed(words, n, instr.replace(bar=1 - instr.f["bar"]))
             yield changed(words, n, make("BAR", barid=0, rb=255, guard=(instr.guard, instr.guard_neg)))
+
+
+def other_vote(words: Items, original: Function) -> Iterator[Items]:
+    """A vote that gives the opposite, whose answer nobody looks at, or that is a plain barrier; and the other way
+    round."""
+    for n in _barriers(words):
+        instr = words[n].instr
+        if (barrier := set_of(instr).barrier(instr)) is not None and barrier.vote:
+            yield changed(words, n, instr.replace(ps0n=1 - instr.f["ps0n"]))
+            yield changed(words, n, make("BAR", barid=0, rb=255))
+            if instr.f["pd0"] != PT:
+                yield changed(words, n, instr.replace(pd0=PT))
+        elif words[n].origin < 0:
+            for gives in (0, 1):
+                yield changed(words, n, make("BAR", barid=0, rb=255, bar=4, pd0=PT, ps0=PT, ps0n=1 - gives))
 
 
 def other_guard(words: Items, original: Function) -> Iterator[Items]:
@@ -183,7 +200,7 @@ def written_register(words: Items, original: Function) -> Iterator[Items]:
         yield inserted(words, n, [make("ISETP", pd0=1, ra=4, form=1, imm=7, icmp=1, ps0=7)])
 
 
-KINDS: dict[str, Callable[[Items, Function], Iterator[Items]]] = {
+KINDS: dict[str, Change] = {
     f.__name__: f
     for f in (
         no_barrier, one_barrier_more, barrier_later, barrier_earlier, named_barrier, other_guard, new_guard,
@@ -192,6 +209,8 @@ KINDS: dict[str, Callable[[Items, Function], Iterator[Items]]] = {
     )
 }  # fmt: skip
 """The kinds of changes: each yields changed words."""
+VOTED_KINDS = KINDS | {"other_vote": other_vote}
+"""The kinds of changes of blocks that vote on the end of a turn."""
 HANDED_KINDS = {kind: change for kind, change in KINDS.items() if kind not in ("other_link", "shorter_region")} | {
     "other_barrier": other_barrier
 }

@@ -26,6 +26,8 @@ class Item:
 
 
 Items = list[Item]
+Change = Callable[[Items, Function], Iterator[Items]]
+"""Yields changed words. It is given those of the new kernel, and the original."""
 
 
 def items(fn: Function) -> Items:
@@ -237,7 +239,7 @@ def lost_predicate(words: Items, original: Function) -> Iterator[Items]:
             yield inserted(words, n, [make("ISETP", pd0=item.instr.guard, ra=4, form=1, imm=7, icmp=1, ps0=7)])
 
 
-KINDS: dict[str, Callable[[Items, Function], Iterator[Items]]] = {
+KINDS: dict[str, Change] = {
     f.__name__: f
     for f in (
         removed_alloc, removed_free, later, earlier, guarded, divergent, other_register, off_by_four, raw_address,
