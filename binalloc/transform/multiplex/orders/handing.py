@@ -51,7 +51,7 @@ class Handing(VirtualBlocks):
             self._own(site.place.word)
         for end in (end for region in self.regions for end in region.ends):
             self.edit.insert(end.word, way_of(self.memory, end), self._give(end.word))
-        for (begin,) in (region.begins for region in self.regions):
+        for begin in (begin for region in self.regions for begin in region.begins):
             self.edit.insert(begin.word, way_of(self.memory, begin), self._wait(begin.word))
 
     # -- what has to hold

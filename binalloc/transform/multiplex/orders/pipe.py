@@ -54,6 +54,7 @@ class Pipe(VirtualBlocks):
         if self.merge.count != _TWO:
             raise Refused("a pipe is of two virtual blocks", place=self.function.name,
                           found=f"{self.merge.count} virtual blocks", expected="2")  # fmt: skip
+        self._require_regions()
         build = self.isa.build
         stages = Stages(self.memory, self.regions, {site.place.word for site in self.sites})
         most = max((self.barriers_in(region) for region in self.regions), default=0)
@@ -70,6 +71,20 @@ class Pipe(VirtualBlocks):
                 if stages.is_first(begin.word):
                     self.edit.insert(begin.word, way_of(self.memory, begin), [build.number(self.waits, 1)])
             self.edit.insert(0, None, [build.plus(self.waits, self.merging.number, 0)])
+
+    def _require_regions(self) -> None:
+        """Refuse regions that begin in several places, or in which not all barriers are on all ways."""
+        for region in self.regions:
+            begins = [f"{self.function.name}+{bound.word}" for bound in region.begins]
+            if len(begins) > 1:
+                raise Refused("an access region begins in several places", place=begins[0],
+                              found=" and ".join(begins), expected="one of them alone",
+                              remedy=self.instead)  # fmt: skip
+            sites = self.sites_in(region)
+            if self.barriers_in(region) < len(sites):
+                raise Refused("not all ways through an access region have the same barriers",
+                              place=f"{self.function.name}+{sites[0].place.word}", found=f"{len(sites)} barriers",
+                              expected="barriers on all ways", remedy=self.instead)  # fmt: skip
 
     def _waits(self, region: Region, most: int, stages: Stages) -> Iterator[_Wait]:
         """Yield the waits in front of a region: at its stage, and directly in front of it. most: barriers in one of the

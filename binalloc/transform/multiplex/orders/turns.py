@@ -49,17 +49,19 @@ class Turns(VirtualBlocks):
     @property
     def ways(self) -> int:
         """Return the register with the end of a region that a virtual block has come to. The next one is for
-        comparisons."""
+        comparisons, and the one behind it has the begin from which it came."""
         return self.merging.next
 
     @property
     def more(self) -> int:
+        if any(len(region.begins) > 1 for region in self.regions):
+            return 3
         return 2 if any(len(region.ends) > 1 for region in self.regions) else 0
 
     @cached_property
     def voting(self) -> list[bool]:
         """Return by region whether its barriers are votes."""
-        return [self.votes and self.uneven(region) is not None for region in self.regions]
+        return [self.votes and self.uneven(region) for region in self.regions]
 
     @property
     def inner(self) -> set[int]:
@@ -71,11 +73,18 @@ class Turns(VirtualBlocks):
 
     def keep_apart(self) -> None:
         self._require_order()
+        predicates = [
+            self.free_predicate([bound.word for bound in (*region.begins, *region.ends)]) for region in self.regions
+        ]
+        for k, region in enumerate(self.regions):  # where a region ends and one begins, the end is first
+            self._behind(k, predicates[k], region)
+        for k, region in enumerate(self.regions):
+            for b, begin in enumerate(region.begins):
+                code = self._ask(k, b, predicates[k], len(region.begins) > 1)
+                self.edit.insert(begin.word, way_of(self.memory, begin), code)
         for word in sorted(self.inner):
             self.edit.insert(word, None, [*self._together(word), self.isa.build.vote(True)])
             self.edit.removed.add(word)
-        for k, region in enumerate(self.regions):
-            self._region(k, region)
 
     def _require_order(self) -> None:
         """Refuse threads that end in the midst of a turn with votes, if no barrier orders what they have accessed."""
@@ -90,42 +99,55 @@ class Turns(VirtualBlocks):
                             expected="one, which orders it before those of the next turn",
                         )  # fmt: skip
 
-    def _region(self, k: int, region: Region) -> None:
-        """Put a loop over the virtual blocks around a region."""
-        (begin,), (first, *others) = region.begins, self._ends(region)
-        predicate = self.free_predicate([begin.word, *(end.word for end in region.ends)])
-        self.edit.insert(begin.word, way_of(self.memory, begin), self._ask(k, predicate))
+    def _behind(self, k: int, predicate: int, region: Region) -> None:
+        """Insert the code behind a region."""
+        first, *others = self._ends(region)
         (end,) = first
         self.edit.insert(end.word, way_of(self.memory, end), self._pass_on(k, predicate, region))
         for e, ends in enumerate(others, 1):
             for end in ends:
                 self.edit.insert(end.word, way_of(self.memory, end), self._other_end(k, e, len(ends) == 1))
 
-    def _ask(self, k: int, predicate: int) -> list[Line]:
-        """Return the code in front of a region: whose turn it is not waits."""
+    def _ask(self, k: int, b: int, predicate: int, several: bool) -> list[Line]:
+        """Return the code at begin `b` of a region: whose turn it is not waits. several: it has more begins."""
         build = self.isa.build
         skip = build.branch(guard=(predicate, True), target=0, reconvergence=0)
         target, meet = self.isa.links(skip)
         return [
+            *([Line(build.number(self.ways + 2, b))] if several else []),
             Line(build.number(self.turn, 0)),
-            Line(build.same(predicate, self.turn, self.merging.number), label=f"again{k}"),
+            Line(build.same(predicate, self.turn, self.merging.number), label=f"again{k}.{b}"),
             Line(skip, to=((target, f"idle{k}"), (meet, f"next{k}"))),
         ]
 
     def _pass_on(self, k: int, predicate: int, region: Region) -> list[Line]:
         """Return the code behind a region: all meet, and the next one has its turn."""
         build = self.isa.build
-        back = build.branch(guard=(predicate, False), target=0, reconvergence=0)
-        target, meet = self.isa.links(back)
         others = self._ends(region)[1:]
         several = len(region.ends) > 1
         return [
             *([Line(build.number(self.ways, 0))] if several else []),
             *(self._meet_in_votes(k, predicate, region) if self.voting[k] else self._meet(k, predicate, region)),
-            Line(back, to=((target, f"again{k}"), (meet, f"done{k}"))),
+            *self._again(k, predicate, len(region.begins)),
             Line(build.nothing(), label=f"done{k}"),
-            *(line for e, ends in enumerate(others, 1) for line in self._to_end(k, e, ends, predicate)),
-        ]
+            *(line for e, ends in enumerate(others, 1) for line in self._to_number(
+                predicate, self.ways, e, f"way{k}.{e}" if len(ends) == 1 else ends[0].word)),
+        ]  # fmt: skip
+
+    def _again(self, k: int, predicate: int, begins: int) -> list[Line]:
+        """Return the code that goes back to the begin of a region if there is another turn. begins: how many it has."""
+        build, jump = self.isa.build, self.isa.build.jump()
+        back = build.branch(guard=(predicate, begins > 1), target=0, reconvergence=0)
+        target, meet = self.isa.links(back)
+        if begins == 1:
+            return [Line(back, to=((target, f"again{k}.0"), (meet, f"done{k}")))]
+        (link,) = self.isa.links(jump)
+        return [
+            Line(back, to=((target, f"done{k}"), (meet, f"done{k}"))),
+            *(line for b in range(1, begins)
+              for line in self._to_number(predicate, self.ways + 2, b, f"again{k}.{b}")),
+            Line(jump, to=((link, f"again{k}.0"),)),
+        ]  # fmt: skip
 
     def _together(self, word: int) -> list[Instr]:
         """Return the code in front of a barrier at which threads that have parted come together in front of a word."""
@@ -183,14 +205,13 @@ class Turns(VirtualBlocks):
         lines = [Line(build.number(self.ways, e)), Line(jump, to=((link, there),))]
         return [*lines, Line(build.nothing(), label=f"way{k}.{e}")] if alone else lines
 
-    def _to_end(self, k: int, e: int, ends: list[Bound], predicate: int) -> list[Line]:
-        """Return the code that lets a virtual block go on at the end of a region that it has come to."""
+    def _to_number(self, predicate: int, register: int, number: int, there: str | int) -> list[Line]:
+        """Return the code that goes to a place if a register has a number."""
         build = self.isa.build
-        there = f"way{k}.{e}" if len(ends) == 1 else ends[0].word
         go = build.branch(guard=(predicate, False), target=0, reconvergence=0)
         target, meet = self.isa.links(go)
         return [
-            Line(build.plus(self.ways + 1, self.ways, -e)),
+            Line(build.plus(self.ways + 1, register, -number)),
             Line(build.same(predicate, self.ways + 1, self.isa.limits.zero)),
             Line(go, to=((target, there), (meet, there))),
         ]

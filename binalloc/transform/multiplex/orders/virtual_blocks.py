@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from binalloc.analysis.flow.cfg import BlockNumber
-from binalloc.analysis.flow.loops import one_round
 from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
@@ -26,6 +25,7 @@ from binalloc.transform.multiplex.copies import Copies
 from binalloc.transform.multiplex.edit import Edit
 from binalloc.transform.multiplex.free import free_predicates, unused_register
 from binalloc.transform.multiplex.merge import Merging
+from binalloc.transform.multiplex.orders.counting import Uneven, barriers_in
 
 
 class VirtualBlocks(ABC):
@@ -57,7 +57,7 @@ class VirtualBlocks(ABC):
         self._require_barriers()
         self._require_alignment()
         self._require_no_waiting()
-        self._require_one_begin()
+        self._require_bounds()
         self.merging.run()
         for access in self.memory.reach.accesses:
             if access.place in self.memory.common.stores and access.may & self.memory.common.bytes:
@@ -150,49 +150,46 @@ class VirtualBlocks(ABC):
         self.edit.insert(word, None, [self.isa.build.same(predicate, self.merging.number, self.isa.limits.zero)])
         self.edit.replaced[word] = self.function.fn.instrs[word].replace(guard=(predicate, False))
 
-    def _require_one_begin(self) -> None:
-        """Refuse regions that begin in several places."""
+    def _require_bounds(self) -> None:
+        """Refuse regions with no place in front of them, or behind them, where the threads of a block come together."""
+        name, views = self.function.name, self.function.cfg.views
         for region in self.regions:
-            if len(region.begins) != 1 or not region.ends:
+            words = [word for first, end in region.spans for word in range(first, end)]
+            if not region.begins:
+                raise Refused("threads do not come together in front of an access region", place=f"{name}+{words[0]}",
+                              found="no such place", expected="one on each way to the region")  # fmt: skip
+            if not region.ends:
+                exits = [f"{name}+{word}" for word in words if views[word].control == Flow.EXIT]
                 raise Refused(
-                    "an access region begins in several places", place=f"{self.function.name}+{region.spans[0][0]}",
-                    found=f"{len(region.begins)} begins, {len(region.ends)} ends", expected="one begin",
+                    "threads do not come together behind an access region", place=(exits or [f"{name}+{words[-1]}"])[0],
+                    found=f"EXIT at {' and '.join(exits)}" if exits else "a loop without end",
+                    expected="a place behind the accesses to which all threads of a block come",
                 )  # fmt: skip
 
     # -- regions
 
     def barriers_in(self, region: Region) -> int:
         """Return how many barriers a block comes to in a region, on every way through it."""
-        uneven = self.uneven(region)
-        if uneven is not None:
+        try:
+            return barriers_in(self.function.cfg, region, {site.place.word for site in self.sites_in(region)})
+        except Uneven as error:
             raise Refused(
                 "blocks may come to a barrier in an access region more or less than once",
-                place=f"{self.function.name}+{uneven.place.word}", found="a branch or a loop around it",
+                place=f"{self.function.name}+{error.word}", found="a branch or a loop around it",
                 expected="a barrier on the way through the region", remedy=self.instead,
-            )  # fmt: skip
-        return len(self.sites_in(region))
+            ) from None  # fmt: skip
 
     def sites_in(self, region: Region) -> list[BarrierSite]:
         """Return the barriers in a region."""
         return [site for site in self.sites if _within(region, site)]
 
-    def uneven(self, region: Region) -> BarrierSite | None:
-        """Return a barrier of a region that may not be met just once on every way through it, None if there is none."""
-        tree, ends, block_of = self.function.dominators(), self.function.post_dominators(), self.function.cfg.block_of
-        first, last = block_of[region.begins[0].word], [block_of[end.word] for end in region.ends]
-        for site in self.sites_in(region):
-            block = block_of[site.place.word]
-            through = all(tree.dominates(block, end) for end in last) and ends.dominates(block, first)
-            if not through or not self._once(block, region):
-                return site
-        return None
-
-    def _once(self, block: int, region: Region) -> bool:
-        """Return whether a block of the code is passed once in a region: no loop in the region contains it."""
-        cfg = self.function.cfg
-        inside = {cfg.block_of[w] for start, end in region.spans for w in range(start, end)}
-        ways = one_round(cfg, sorted(inside), [cfg.block_of[bound.word] for bound in region.begins])
-        return block not in reached(ways, ways[block])
+    def uneven(self, region: Region) -> bool:
+        """Return whether blocks may come to another number of barriers on another way through a region."""
+        try:
+            barriers_in(self.function.cfg, region, {site.place.word for site in self.sites_in(region)})
+        except Uneven:
+            return True
+        return False
 
     def free_predicate(self, words: list[int]) -> int:
         """Return a predicate that holds nothing in front of some words."""

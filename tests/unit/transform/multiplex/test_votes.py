@@ -83,7 +83,7 @@ def test_a_loop_with_barriers_is_in_a_turn(rounds: str, count: int) -> None:
 def test_without_votes_a_barrier_in_a_loop_is_refused(order: str, remedy: str) -> None:
     with pytest.raises(Refused, match="more or less than once") as error:
         merge_blocks(program(KERNEL.format("0x3")), "k", BLOCK, 2, order=order, votes=False)
-    assert error.value.place == "k+12"
+    assert error.value.place == "k+15"
     assert remedy in (error.value.remedy or "")
 
 
