@@ -2,8 +2,8 @@
 
 Needs a barrier; leaves its role. A barrier of the whole merged block is for all virtual blocks. A counted one of as
 many threads as the warps of one virtual block can have is its own. One of twice as many is a *hand-over*: a virtual
-block waits there for its *turn*, and the one before it arrives without waiting. A *vote* is for all virtual blocks, too,
-and tells them whether one of them has given "true". Which virtual block comes to which barrier is checked in
+block waits there for its *turn*, and the one before it arrives without waiting. A *vote* is for all virtual blocks,
+too, and tells them whether one of them has given "true". Which virtual block comes to which barrier is checked in
 `handing.py`.
 """
 

@@ -275,6 +275,14 @@ def test_padded_blocks_count_with_their_padding() -> None:
     assert "merge" not in kinds(judge(text, (10, 10, 1), 8, PADDED, 1024, shared=1024))
 
 
+@pytest.mark.parametrize(("first", "ok"), [("ISETP.LT.AND P6, PT, R0, 0x20, PT", True), ("NOP", False)])
+def test_a_function_needs_no_predicate_that_it_writes_first(first: str, ok: bool) -> None:
+    """The predicate of the turns holds nothing behind the region where the function is called."""
+    function = f".func f\n{first}\n@P6 IADD3 R6, R6, 0x1, RZ\nRET\n.end\n"
+    text = EXCHANGE.replace("EXIT", "CALL f\nSTG.32 [R4], R6\nEXIT")
+    assert kinds(judge(text, called=function)) == (set() if ok else {"inserted"})
+
+
 # -- barriers
 
 
