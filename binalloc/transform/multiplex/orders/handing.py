@@ -13,6 +13,7 @@ the grid come to the same regions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
@@ -36,14 +37,18 @@ class Handing(VirtualBlocks):
         """Return the register with the virtual block to which a thread's hands over."""
         return self.free
 
+    @cached_property
+    def inner(self) -> set[int]:
+        behind = self._behind_regions()
+        return {site.place.word for site in self.sites if site.place.word in behind}
+
     def keep_apart(self) -> None:
         if self.merge.count > MOST:
             raise Refused("a block has too few barriers", place=self.function.name,
                           found=f"{self.merge.count} virtual blocks", expected=f"at most {MOST}")  # fmt: skip
         if not self.regions:  # nobody would take the turn
             return
-        behind = self._behind_regions()
-        own = [site for site in self.sites if site.place.word in behind]
+        own = [site for site in self.sites if site.place.word in self.inner]
         self._require_all_threads(own)
         self._require_all_blocks()
         self._find_next()

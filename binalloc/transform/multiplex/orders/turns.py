@@ -63,7 +63,7 @@ class Turns(VirtualBlocks):
         """Return by region whether its barriers are votes."""
         return [self.votes and self.uneven(region) for region in self.regions]
 
-    @property
+    @cached_property
     def inner(self) -> set[int]:
         return {
             site.place.word

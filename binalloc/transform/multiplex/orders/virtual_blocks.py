@@ -72,7 +72,7 @@ class VirtualBlocks(ABC):
         """Return how many registers the order needs behind those of the merge."""
         return 0
 
-    @property
+    @cached_property
     def inner(self) -> set[int]:
         """Return the words with barriers to which virtual blocks need not come in step."""
         return set()

@@ -25,6 +25,9 @@ the extent of the original's grid there.
   have ended are not waited for. Then it matters what they access from there on. What threads access between their last
   barrier and their end no later barrier orders (ISA.md, "Memory model"), so no other virtual block may access it from
   then on, if one of the two writes.
+- *Votes* (`beside.py`). Where threads are told whether any thread has given "true", a virtual block that gives "false"
+  comes to the vote again until nobody gives "true". If it goes on without a look at the answer, nobody may have given
+  that.
 - *Contents* (`course.py`). No thread reads a byte that its virtual block has written if another one may have written it
   since.
 - *Common bytes* (`course.py`, `scope.py`). What one virtual block stores for all is the same in all, and is stored,
