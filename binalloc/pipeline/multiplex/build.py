@@ -177,7 +177,7 @@ def checked(module: Module, built: Built, kernel: str) -> CheckReport:
         module = with_variable(module, kernel, built.dynamic)
         merged = with_variable(built.module, kernel, built.dynamic)
         if built.later is not None:
-            report = check_late_exits(module, built.later, kernel)
+            report = check_late_exits(module, built.later, kernel, merge.block)
             if not report.ok:
                 return report
             module = built.later

@@ -3,8 +3,8 @@
 Needs a laid-out module; leaves another. A barrier orders no accesses of warps that have ended (ISA.md, "Memory model").
 So before another virtual block uses the same words, all threads have to come to a barrier behind theirs. A guarded EXIT
 in a region becomes a branch to the EXIT at the end of the kernel, where its lanes wait for the others, and the region
-lasts to there. In a region that ends earlier this is only worthwhile if there are accesses between the last barrier and
-the EXIT.
+lasts to there. Whole blocks that end right behind accesses come to the end of their region on this way. In a region
+that ends earlier this is only worthwhile if there are accesses between the last barrier and the EXIT.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
 from binalloc.analysis.shared.pieces import apart
 from binalloc.analysis.shared.regions import Region, access_regions
+from binalloc.analysis.shared.uniformity import Scope
 from binalloc.isa.instruction import Module, Origin
 from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.sets.table import set_of
@@ -70,11 +71,15 @@ def _exits(memory: SharedMemory, region: Region) -> list[tuple[int, int]]:
             seen, at = cfg.views[word], cfg.block_of[word]
             if seen.control != Flow.EXIT or seen.guard is None or at in parted or not cfg.reachable(word):
                 continue
+            moved = len(found)
             for target, last in lasts.items():
                 if ends.dominates(target, cfg.fall[at]) and (whole or accessed(cfg, word)):
                     between = [*reached(cfg.succs, [cfg.fall[at]], target), target]
                     if not any(_waits(memory, BlockNumber(b)) for b in between):
                         found.append((word, last))
+            as_one = lasts and memory.scopes.executed(kernel.name, word) >= Scope.BLOCK
+            if len(found) == moved and as_one and accessed(cfg, word):
+                found.append((word, max(lasts.values())))
     return found
 
 

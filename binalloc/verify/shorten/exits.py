@@ -1,12 +1,13 @@
 """The proof of late exits: a thread that would end goes to the kernel's end instead, where lanes of its warp meet it.
 
-    report = check_late_exits(original, made, "kernel")
+    report = check_late_exits(original, made, "kernel", (128, 1, 1))
 
 Both kernels have the same words, but for guarded EXITs of the original. In place of one the new kernel may have a
-branch under the same guard to an EXIT of all threads, with its reconvergence point there. No way from it to that EXIT
-has a barrier, an exchange between lanes, or a call, so that nobody can see whether the lanes have ended or wait. It may
-be nested in no branch at which lanes part and which they leave behind it: all its ways lead to the EXIT. The stack of
-reconvergence points has room for it: 32 lanes part 31 times at most, and nothing is called there.
+branch under the same guard to an EXIT of all threads, with its reconvergence point there. In blocks of the given size
+all threads of a block come together to such an EXIT, and end there, or none does (`as_one.py`). Or no way from it to
+that EXIT has a barrier, an exchange between lanes, or a call, so that nobody can see whether the lanes have ended or
+wait. It may be nested in no branch at which lanes part and which they leave behind it: all its ways lead to the EXIT.
+The stack of reconvergence points has room for it: 32 lanes part 31 times at most, and nothing is called there.
 """
 
 from __future__ import annotations
@@ -14,26 +15,34 @@ from __future__ import annotations
 from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of
+from binalloc.verify.multiplex.merged.numbers import Three
 from binalloc.verify.report import CheckReport
+from binalloc.verify.shorten.as_one import ends_as_one
 from binalloc.verify.shorten.sides import Sides, proven, ways
 
 _ALONE = (Flow.NONE, Flow.BRANCH, Flow.EXIT)
 """Control flow that has nothing to do with other threads."""
 
 
-def check_late_exits(original: Module, made: Module, kernel: str) -> CheckReport:
-    """Prove that `made`'s kernel does what `original`'s does. Raises nothing."""
-    return proven(original, made, kernel, _prove)
+def check_late_exits(original: Module, made: Module, kernel: str, block: Three | None = None) -> CheckReport:
+    """Prove that `made`'s kernel does what `original`'s does. block: size of its blocks, None for all sizes. Raises
+    nothing."""
+    return proven(original, made, kernel, lambda sides: _prove(sides, block))
 
 
-def _prove(sides: Sides) -> None:
+def _prove(sides: Sides, block: Three | None) -> None:
     if len(sides.new) != len(sides.old) or sides.label != list(range(len(sides.old))):
         sides.fail("map", "the kernels have not the same words")
         return
     after = _after(sides)
+    others: list[int] = []
     for n, (old, new) in enumerate(zip(sides.old.instrs, sides.new.instrs, strict=True)):
         isa = set_of(old)
         if not (set_of(new) is isa and isa.alike(new, old)) and not _late_exit(sides, after, n):
+            others.append(n)
+    as_one = ends_as_one(sides, block) if block is not None and any(_goes_to_end(sides, n) for n in others) else set()
+    for n in others:
+        if n not in as_one or not _goes_to_end(sides, n):
             sides.fail("order", "not the original's instruction, nor a late exit", n, n)
 
 
@@ -46,16 +55,22 @@ def _after(sides: Sides) -> list[list[int]]:
     return found
 
 
-def _late_exit(sides: Sides, after: list[list[int]], n: int) -> bool:
-    """Return whether a branch may stand for an EXIT of the original."""
+def _goes_to_end(sides: Sides, n: int) -> bool:
+    """Return whether a branch under the guard of an EXIT of the original goes to another EXIT, of all threads."""
     old, new = sides.old.views[n], sides.new.views[n]
     if old.control != Flow.EXIT or old.guard is None or new.control != Flow.BRANCH or new.guard != old.guard:
         return False
     end = sides.new.fn.target(n)
     if not 0 <= end < len(sides.new) or sides.new.fn.reconvergence(n) != end:
         return False
-    if sides.old.views[end].control != Flow.EXIT or sides.old.views[end].guard is not None:
+    return sides.old.views[end].control == Flow.EXIT and sides.old.views[end].guard is None
+
+
+def _late_exit(sides: Sides, after: list[list[int]], n: int) -> bool:
+    """Return whether a branch may stand for an EXIT of the original in blocks of any size."""
+    if not _goes_to_end(sides, n):
         return False
+    end = sides.new.fn.target(n)
     work, seen = [n + 1], {end}
     while work:
         at = work.pop()

@@ -12,6 +12,7 @@ from binalloc.isa.sets.table import set_of
 from binalloc.verify.depth import pushes
 from binalloc.verify.multiplex.kernels.pairing import INSERTED as INSERTED
 from binalloc.verify.multiplex.kernels.proof import Given, Proof
+from binalloc.verify.multiplex.living import Called
 from binalloc.verify.reading.code import FunctionCode, text
 from binalloc.verify.report import CheckReport, Finding
 
@@ -29,6 +30,7 @@ class Sides:
     new: FunctionCode
     label: list[int]
     untouched: set[int]
+    called: Called  #: what the functions do that it calls
     findings: dict[Finding, None] = field(default_factory=dict)
 
     def fail(self, kind: str, message: str, n: int = -1, m: int = -1) -> None:
@@ -84,7 +86,7 @@ class _Step(Proof):
     def prove(self, given: Given) -> None:
         if self.findings:
             return
-        sides = Sides(self.kernel, given.old, given.new, given.index, given.untouched)
+        sides = Sides(self.kernel, given.old, given.new, given.index, given.untouched, given.called)
         self.step(sides)
         if any(instr.control in CALLS for fn in given.callees for instr in fn.instrs):
             sides.require_no_deeper()

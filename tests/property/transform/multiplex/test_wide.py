@@ -63,7 +63,7 @@ def test_merged_blocks_leave_the_same(order: str) -> None:
         text, launch = widely_exchanging(seed)
         module = program(text)
         later = with_late_exits(module, "k", launch.block)
-        assert later is module or check_late_exits(module, later, "k").ok
+        assert later is module or check_late_exits(module, later, "k", launch.block).ok
         for private in (0, cut(random.Random(f"cut {seed} merged"), module.function("k").info.shared_bytes)):
             count = 2 + (order == TURNS and private != 0 and seed % 2)
             try:

@@ -15,6 +15,7 @@ from binalloc.launch.types import Launch
 from binalloc.transform.multiplex.late_exits import with_late_exits
 from binalloc.transform.multiplex.merged import HANDED, PIPED, TURNS, Merged, merge_blocks
 from binalloc.verify.multiplex.merged.check import check_merged
+from binalloc.verify.shorten.exits import check_late_exits
 from tests.property.transform.multiplex.test_cuts import cut
 from tests.property.verify.multiplex.test_public_proofs import PREFIX, left, same
 from tests.support.generator.transform.exchanges import exchanging
@@ -47,8 +48,11 @@ def kernel(
     text, launch = exchanging(seed, partial=True) if partial else exchanging(seed // 2, aligned=seed % 2 == 1)
     module = program(text)
     private = 0
+    if copies or (order == TURNS and seed >= SEEDS):
+        given = module
+        module = with_late_exits(given, "k", launch.block)
+        assert module is given or check_late_exits(given, module, "k", launch.block).ok
     if copies:
-        module = with_late_exits(module, "k", launch.block)
         private = cut(random.Random(f"copies {seed}"), module.function("k").info.shared_bytes)
     try:
         made = merge_blocks(module, "k", launch.block, count, private=private, order=order)

@@ -127,7 +127,35 @@ def test_wrong_ends_are_not_proven(before: str, after: str) -> None:
     wrong = program(KERNEL.replace("    EXIT\n.end", "end:\n    EXIT\n.end").format(after))
     fn = wrong.function("k")
     named = replace(fn, origin=Origin("k", list(range(len(fn.instrs)))))
-    assert not check_late_exits(module, replace(wrong, functions=[named]), "k").ok
+    assert not check_late_exits(module, replace(wrong, functions=[named]), "k", BLOCK).ok
+
+
+def test_whole_blocks_end_behind_their_region() -> None:
+    """No barrier waits for them any more, so they may pass barriers by. Blocks of another size may part there."""
+    body = """
+    S2R R9, SR_CTAID.X
+    S2R R10, SR_TID.Y
+    IADD3 R9, R9, R10, RZ
+    STS.32 [R1], R0
+    BAR.SYNC 0
+    LDS.32 R7, [R1]
+    ISETP.GE.AND P2, PT, R9, 0x3, PT
+    @P2 EXIT
+    BAR.SYNC 0
+    LDS.32 R8, [R1]
+    STG.32 [R4], R8
+"""
+    module = program(KERNEL.format(body))
+    later = with_late_exits(module, "k", BLOCK)
+    assert [instr.name for instr in later.function("k").instrs].count("EXIT") == 1
+    assert check_late_exits(module, later, "k", BLOCK).ok
+    assert not check_late_exits(module, later, "k").ok
+    assert not check_late_exits(module, later, "k", (32, 2, 1)).ok
+    made = merge_blocks(later, "k", BLOCK, 2)
+    assert check_merged(later, made.module, "k", BLOCK, 2, 0).ok
+    expected = left(module, launch())
+    assert np.array_equal(left(later, launch()), expected)
+    assert np.array_equal(left(made.module, made.merge.launch(launch())), expected)
 
 
 def test_many_ends_fit_on_the_reconvergence_stack() -> None:
