@@ -65,7 +65,7 @@ def _exits(memory: SharedMemory, region: Region) -> list[tuple[int, int]]:
     cfg, ends, parted = kernel.cfg, kernel.post_dominators(), apart(memory)
     lasts = {cfg.block_of[n]: n for n in cfg.exits if cfg.views[n].guard is None}
     whole = any(bound.source is None and bound.word in lasts.values() for bound in region.ends)
-    found = []
+    found: list[tuple[int, int]] = []
     for start, end in region.spans:
         for word in range(start, end):
             seen, at = cfg.views[word], cfg.block_of[word]

@@ -1,13 +1,16 @@
 """This module counts the barriers that a block comes to in an access region.
 
-Needs a kernel's control flow, its barriers and a region; leaves them untouched.
+Needs what is known of a kernel's shared memory, its barriers and a region; leaves them untouched. Ways that no thread
+takes do not count.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from binalloc.analysis.flow.cfg import Cfg
+from binalloc.analysis.flow.cfg import BlockNumber, Cfg
+from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.regions import Bound, Region
 from binalloc.isa.kinds import Flow
 
@@ -29,19 +32,27 @@ class _Passed:
     last: int
 
 
-def barriers_in(cfg: Cfg, region: Region, barriers: set[int]) -> int:
+def barriers_in(memory: SharedMemory, region: Region, barriers: set[int]) -> int:
     """Return how many barriers are on each way from a begin of a region to one of its ends, or to an EXIT in it. Raises
     Uneven. barriers: their words."""
+    kernel = memory.program.kernel
+    edges = memory.ranges.functions[kernel.name].edges
+    succs = [
+        [s for s in ways if edges.get((BlockNumber(b), s)) is not False] for b, ways in enumerate(kernel.cfg.succs)
+    ]
     found: list[_Passed] = []
     for begin in region.begins:
-        found += _on_ways(cfg, region, begin, barriers)
+        found += _on_ways(kernel.cfg, succs, region, begin, barriers)
     for passed in found[1:]:
         _require_same(found[0], passed)
     return found[0].count if found else 0
 
 
-def _on_ways(cfg: Cfg, region: Region, begin: Bound, barriers: set[int]) -> list[_Passed]:
-    """Return the barriers on ways from a begin of a region to its ends."""
+def _on_ways(
+    cfg: Cfg, succs: Sequence[Sequence[BlockNumber]], region: Region, begin: Bound, barriers: set[int]
+) -> list[_Passed]:
+    """Return the barriers on ways from a begin of a region to its ends. succs: of basic blocks, if some thread takes
+    the way."""
     ends = {(None, bound.word) if bound.source is None else (bound.source, bound.word) for bound in region.ends}
     found: list[_Passed] = []
     seen: dict[int, _Passed] = {}
@@ -58,7 +69,7 @@ def _on_ways(cfg: Cfg, region: Region, begin: Bound, barriers: set[int]) -> list
             found.append(passed)
         block = cfg.block_of[word]
         inside = word + 1 < cfg.blocks[block].end
-        for after in [word + 1] if inside else [cfg.blocks[s].start for s in cfg.succs[block]]:
+        for after in [word + 1] if inside else [cfg.blocks[s].start for s in succs[block]]:
             if (None, after) in ends or (not inside and (block, after) in ends):
                 found.append(passed)
             else:

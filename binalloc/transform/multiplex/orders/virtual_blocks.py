@@ -171,7 +171,7 @@ class VirtualBlocks(ABC):
     def barriers_in(self, region: Region) -> int:
         """Return how many barriers a block comes to in a region, on every way through it."""
         try:
-            return barriers_in(self.function.cfg, region, {site.place.word for site in self.sites_in(region)})
+            return barriers_in(self.memory, region, {site.place.word for site in self.sites_in(region)})
         except Uneven as error:
             raise Refused(
                 "blocks may come to a barrier in an access region more or less than once",
@@ -186,7 +186,7 @@ class VirtualBlocks(ABC):
     def uneven(self, region: Region) -> bool:
         """Return whether blocks may come to another number of barriers on another way through a region."""
         try:
-            barriers_in(self.function.cfg, region, {site.place.word for site in self.sites_in(region)})
+            barriers_in(self.memory, region, {site.place.word for site in self.sites_in(region)})
         except Uneven:
             return True
         return False

@@ -103,3 +103,12 @@ def test_threads_that_end_behind_accesses_in_a_turn_with_votes_are_refused() -> 
     module = program(text.format(f"BAR.SYNC 0\n    {ends}"))
     made = merge_blocks(module, "k", BLOCK, 2)
     assert check_merged(module, made.module, "k", BLOCK, 2, 0).ok
+
+
+def test_a_way_that_no_thread_takes_does_not_count() -> None:
+    never = "    ISETP.GE.AND P2, PT, R0, 0x40, PT\n    @P2 BRA on, on\nhead:\n"
+    text = KERNEL.format("0x3").replace("head:\n", never).replace("    @P0 BRA head, on\n", "")
+    made = merge_blocks(program(text), "k", BLOCK, 2)
+    assert {gives for _, gives in barriers(made.module)} == {None}
+    made = merge_blocks(program(text.replace("R0, 0x40", "R2, 0x40")), "k", BLOCK, 2)
+    assert {gives for _, gives in barriers(made.module)} > {True, False}
