@@ -108,7 +108,8 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
         )  # fmt: skip
     if launch.cooperative:
         raise Refused("the launch is cooperative: a block with memory might wait for one that waits for it",
-                      place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
+                      place=request.kernel, found="a cooperative launch", expected="independent blocks",
+                      remedy="Leave this kernel as it is.")  # fmt: skip
     axis = max(range(3), key=lambda k: launch.grid[k])
     source = module
     if wanted.merge is not None:

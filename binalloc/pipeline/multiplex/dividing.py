@@ -63,7 +63,8 @@ def private_of(
     memory = shared_memory(analyse(module, request.kernel), request.launch.block)
     if not memory.reach.accesses:
         raise Refused("no part of shared memory can be private", place=request.kernel,
-                      found="no access to shared memory", expected="at least one")  # fmt: skip
+                      found="no access to shared memory", expected="at least one",
+            remedy="Leave this kernel as it is.")  # fmt: skip
     if splits:
         return private_bytes(memory, splits)
     if merge is not None:

@@ -64,7 +64,8 @@ def bound_regions(module: Module, kernel: str, block: Three) -> Bounded:
     memory = shared_memory(analyse(module, kernel), block)
     regions = access_regions(memory)
     if not regions:
-        raise Refused("shared memory is not used", place=kernel, found="no access region", expected="at least one")
+        raise Refused("shared memory is not used", place=kernel, found="no access region", expected="at least one",
+                      remedy="Leave this kernel as it is.")  # fmt: skip
     edit, build = Edit(memory.program.kernel.fn), memory.program.isa.build
     put_at_bounds(edit, memory, regions, build.barrier(), build.barrier())
     fn, index = edit.done()

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from binalloc.analysis.program import ProgramAnalysis
-from binalloc.errors import Refused
+from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import FunctionInfo, Instr, Param
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import LANES, WORD
@@ -27,6 +27,8 @@ from binalloc.launch.merged import GRID, Merge
 from binalloc.transform.multiplex.edit import Edit
 
 _X = 0  # the axis of blocks with one dimension
+UNMERGED = Hint("Choose {scheme} hw, which merges no blocks.")
+"""The remedy where blocks cannot be merged."""
 _Z = 2  # the axis along which virtual blocks are stacked
 _GRID = 3  # what the interface adds to the axes of the grid
 _RECIPROCAL_BITS = 20  # with so many, quotients of a thread's index, below 1024, by any such number are exact
@@ -37,16 +39,19 @@ def require_mergeable(program: ProgramAnalysis, merge: Merge) -> None:
     kernel, isa = program.graph.kernel, program.isa
     if program.kernel.cfg.preds[0]:
         raise Refused("a branch leads to the kernel's first word", place=kernel, found="a loop that begins there",
-                      expected="code in front of all loops")  # fmt: skip
+                      expected="code in front of all loops", remedy=UNMERGED)  # fmt: skip
     if any(p.name == GRID for p in program.kernel.fn.info.params):
         raise Refused("a parameter has the name of one that merging adds", place=kernel, found=GRID,
-                      expected="another name; a kernel is merged once")  # fmt: skip
+                      expected="another name; a kernel is merged once", remedy="Merge the original.")  # fmt: skip
     for name, f in program.functions.items():
         for word, seen in enumerate(f.cfg.views):
             register = isa.special_register(seen.instr)
             if register is not None and not seen.pure:
                 raise Refused("the code reads a clock", place=f"{name}+{word}", found=register,
-                              expected="code whose results do not depend on time")  # fmt: skip
+                              expected="code whose results do not depend on time", remedy=UNMERGED)  # fmt: skip
+            if register in isa.limits.block_registers - isa.limits.places.keys():
+                raise Refused("the code asks on which SM it runs", place=f"{name}+{word}", found=register,
+                              expected="code whose results do not depend on that", remedy=UNMERGED)  # fmt: skip
             if name != kernel and register is not None and changes(isa.limits, register, merge):
                 raise Refused("a function asks for its block or thread", place=f"{name}+{word}", found=register,
                               expected="this in the kernel alone", remedy="Inline the function.")  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from binalloc.analysis.ranges.versions import Version
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.reach import Reached
-from binalloc.errors import Refused
+from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.isa.kinds import Space
@@ -170,7 +170,8 @@ class Moving:
         if not free:
             where = f"{self.function.name}+{word}"
             raise Refused("an access to either part of shared memory needs a predicate", place=where,
-                          found="all in use", expected="one that is free")  # fmt: skip
+                          found="all in use", expected="one that is free",
+                          remedy=Hint("Choose {scheme} vtb or hw, in which no part is private."))  # fmt: skip
         return free[0]
 
 
@@ -192,4 +193,5 @@ def require_known(memory: SharedMemory) -> None:
             register = isa.special_register(seen.instr)
             if register is not None and register in (isa.limits.shared_size, isa.limits.shared_window):
                 raise Refused("the code asks where its shared memory lies", place=f"{name}+{word}", found=register,
-                              expected="addresses that only accesses use")  # fmt: skip
+                              expected="addresses that only accesses use",
+                              remedy="Leave this kernel as it is.")  # fmt: skip

@@ -80,4 +80,5 @@ def require_plain(module: Module, kernel: str) -> None:
     for word, instr in enumerate(fn.instrs):
         if instr.control in (Flow.ALLOC, Flow.FREE):
             raise Refused("the kernel's blocks get shared memory as they run already", place=f"{kernel}+{word}",
-                          found=instr.name, expected="static shared memory")  # fmt: skip
+                          found=instr.name, expected="static shared memory",
+                          remedy="Multiplex the original.")  # fmt: skip

@@ -45,7 +45,8 @@ class Handing(VirtualBlocks):
     def keep_apart(self) -> None:
         if self.merge.count > MOST:
             raise Refused("a block has too few barriers", place=self.function.name,
-                          found=f"{self.merge.count} virtual blocks", expected=f"at most {MOST}")  # fmt: skip
+                          found=f"{self.merge.count} virtual blocks", expected=f"at most {MOST}",
+                          remedy=Hint("Merge fewer ({merge}), or use {barriers} block."))  # fmt: skip
         if not self.regions:  # nobody would take the turn
             return
         own = [site for site in self.sites if site.place.word in self.inner]

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from binalloc.analysis.shared.regions import Region
-from binalloc.errors import Refused
+from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.transform.multiplex.bounds import way_of
@@ -53,7 +53,8 @@ class Pipe(VirtualBlocks):
     def keep_apart(self) -> None:
         if self.merge.count != _TWO:
             raise Refused("a pipe is of two virtual blocks", place=self.function.name,
-                          found=f"{self.merge.count} virtual blocks", expected="2")  # fmt: skip
+                          found=f"{self.merge.count} virtual blocks", expected="2",
+                          remedy=Hint("Leave out {merge}."))  # fmt: skip
         self._require_regions()
         build = self.isa.build
         stages = Stages(self.memory, self.regions, {site.place.word for site in self.sites})

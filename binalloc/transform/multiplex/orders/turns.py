@@ -33,6 +33,7 @@ from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Line
 from binalloc.transform.multiplex.late_exits import accessed
+from binalloc.transform.multiplex.merge import UNMERGED
 from binalloc.transform.multiplex.orders.virtual_blocks import VirtualBlocks
 
 
@@ -96,7 +97,7 @@ class Turns(VirtualBlocks):
                         raise Refused(
                             "threads may end in an access region right behind accesses",
                             place=f"{self.function.name}+{word}", found="no barrier between an access and the EXIT",
-                            expected="one, which orders it before those of the next turn",
+                            expected="one, which orders it before those of the next turn", remedy=UNMERGED,
                         )  # fmt: skip
 
     def _behind(self, k: int, predicate: int, region: Region) -> None:

@@ -24,7 +24,7 @@ from binalloc.launch.merged import Merge
 from binalloc.transform.multiplex.copies import Copies
 from binalloc.transform.multiplex.edit import Edit
 from binalloc.transform.multiplex.free import free_predicates, unused_register
-from binalloc.transform.multiplex.merge import Merging
+from binalloc.transform.multiplex.merge import UNMERGED, Merging
 from binalloc.transform.multiplex.orders.counting import Uneven, barriers_in
 
 
@@ -103,15 +103,16 @@ class VirtualBlocks(ABC):
             where = f"{site.place.function}+{site.place.word}"
             if site.arrival is Arrival.SOME:
                 raise Refused("not all threads of a block come to a barrier", place=where, found="perhaps not all",
-                              expected="all that run")  # fmt: skip
+                              expected="all that run", remedy=UNMERGED)  # fmt: skip
             if not site.barrier.plain:
                 raise Refused("a barrier is not a plain one of the whole block", place=where,
-                              found=f"barrier {site.barrier.number}", expected="BAR.SYNC 0")  # fmt: skip
+                              found=f"barrier {site.barrier.number}", expected="BAR.SYNC 0",
+                              remedy=UNMERGED)  # fmt: skip
             if site.place.function != self.function.name:
                 raise Refused("a function has a barrier", place=where, found="a barrier",
                               expected="barriers in the kernel alone", remedy="Inline the function.")  # fmt: skip
             if self.function.cfg.views[site.place.word].guard is not None:
-                raise Refused("a barrier has a guard", place=where, found="a guard", expected="none")
+                raise Refused("a barrier has a guard", place=where, found="a guard", expected="none", remedy=UNMERGED)
 
     def parting(self) -> Iterator[tuple[BlockNumber, int]]:
         """Yield basic blocks behind which blocks of the grid may go different ways, or end, with their last words."""
@@ -133,6 +134,7 @@ class VirtualBlocks(ABC):
                 raise Refused(
                     "blocks of the grid may come to different barriers", place=f"{self.function.name}+{last}",
                     found="a branch that differs between blocks", expected="one that is the same in the grid",
+                    remedy=UNMERGED,
                 )  # fmt: skip
 
     def _require_no_waiting(self) -> None:
@@ -142,6 +144,7 @@ class VirtualBlocks(ABC):
             raise Refused(
                 "a loop may wait for what another block writes", place=f"{name}+{word}",
                 found="nothing but loaded words that ends it", expected="independent blocks",
+                remedy="Leave this kernel as it is.",
             )  # fmt: skip
 
     def _store_once(self, word: int) -> None:
@@ -157,13 +160,14 @@ class VirtualBlocks(ABC):
             words = [word for first, end in region.spans for word in range(first, end)]
             if not region.begins:
                 raise Refused("threads do not come together in front of an access region", place=f"{name}+{words[0]}",
-                              found="no such place", expected="one on each way to the region")  # fmt: skip
+                              found="no such place", expected="one on each way to the region",
+                              remedy=UNMERGED)  # fmt: skip
             if not region.ends:
                 exits = [f"{name}+{word}" for word in words if views[word].control == Flow.EXIT]
                 raise Refused(
                     "threads do not come together behind an access region", place=(exits or [f"{name}+{words[-1]}"])[0],
                     found=f"EXIT at {' and '.join(exits)}" if exits else "a loop without end",
-                    expected="a place behind the accesses to which all threads of a block come",
+                    expected="a place behind the accesses to which all threads of a block come", remedy=UNMERGED,
                 )  # fmt: skip
 
     # -- regions
@@ -197,7 +201,7 @@ class VirtualBlocks(ABC):
         if not free:
             where = f"{self.function.name}+{words[0]}"
             raise Refused("no predicate is free for virtual blocks to take turns", place=where, found="all in use",
-                          expected="one that is free")  # fmt: skip
+                          expected="one that is free", remedy=UNMERGED)  # fmt: skip
         return free[0]
 
 

@@ -208,6 +208,7 @@ def test_a_barrier_in_a_function_is_refused() -> None:
 @pytest.mark.parametrize(("body", "block", "message", "place"), [
     ("NOP", (64, 1, 1), "no block waits for shared memory", "k"),
     (f"{USE}\nCS2R R5, SR_CLOCKLO", (64, 1, 1), "the code reads a clock", "k+9"),
+    (f"{USE}\nS2R R5, SR_SMID", (64, 1, 1), "the code asks on which SM it runs", "k+9"),
     (f"@P0 BRA on, on\nBAR.SYNC 0\non:\n{USE}", (64, 1, 1), "not all threads of a block come to a barrier", "k+6"),
     (f"{USE}\nBAR.SYNC 1, 0x40", (64, 1, 1), "a barrier is not a plain one of the whole block", "k+9"),
     (f"@P1 BRA on, on\nBAR.SYNC 0\non:\n{USE}", (64, 1, 1), "blocks of the grid may come to different barriers", "k+5"),
