@@ -12,6 +12,7 @@ from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import FunctionInfo, Module
 from binalloc.isa.interface.places import LANES
 from binalloc.launch.file import check_against
+from binalloc.launch.schema import BLOCK_LIMITS
 from binalloc.launch.types import Argument, ArgumentKind, Launch
 
 GRID = "original_grid"
@@ -20,6 +21,7 @@ MERGED = "merged"
 """Key in a provenance record for how a kernel's blocks were merged."""
 DYNAMIC = "dynamic_shared"
 """Key in a provenance record for the bytes of dynamic shared memory with which a kernel was multiplexed."""
+_Z = 2  # the axis along which virtual blocks are stacked
 _MOST = 1024  # threads of a merged block, so blocks in it: no GPU has larger blocks
 Three = tuple[int, int, int]
 
@@ -39,9 +41,9 @@ class Merge:
 
     @property
     def stacked(self) -> bool:
-        """Return whether virtual blocks are stacked along z, as they are of whole warps. Else the merged block has one
-        dimension, and each virtual block is padded to whole warps."""
-        return self.threads % LANES == 0
+        """Return whether virtual blocks are stacked along z: they are of whole warps, and the merged block is not too
+        deep. Else the merged block has one dimension, and each virtual block is padded to whole warps."""
+        return self.threads % LANES == 0 and self.block[_Z] * self.count <= BLOCK_LIMITS[_Z]
 
     @property
     def padded(self) -> int:

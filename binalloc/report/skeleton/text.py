@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from binalloc.names.kernels import readable
 from binalloc.pipeline.skeleton.program import Skeleton
 from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton
 from binalloc.printable import one_line
+from binalloc.report.launch_text import toml_value
 
 _LINE = 116
 """Most characters in a line of a comment, without its `# `. Chosen by hand, near the width of our own files."""
@@ -77,17 +77,3 @@ def comment(text: str) -> Iterator[str]:
         else:
             line = f"{line} {word}" if line else word
     yield f"# {line}"
-
-
-def toml_value(value: object) -> str:
-    """Return a value in TOML's notation: a number, a text, a truth value, or a list or an inline table of such
-    values."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=True)
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, Iterable):
-        return "[" + ", ".join(toml_value(item) for item in value) + "]"
-    return repr(value)

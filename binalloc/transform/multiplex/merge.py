@@ -2,9 +2,9 @@
 
 Needs a laid-out module; leaves edits of the kernel. (Multiplex paper, section 4.1: the identifier of a thread's virtual
 block is its index divided by the original size.) Each virtual block has warps of its own. Those of whole warps are
-stacked along z, so that indices along x and y stay. Others are padded to whole warps, and the merged block has one
-dimension: padding threads end at once, before anything else, as if the last warp had only the other lanes. Indices
-along x, y and z are computed from the index there.
+stacked along z, so that indices along x and y stay, as far as blocks may be so deep. Else the merged block has one
+dimension, and virtual blocks are padded to whole warps. Padding threads end at once, before anything else, as if the
+last warp had only the other lanes. Indices along x, y and z are computed from the index there.
 
 A virtual block's number in the grid is the merged block's times their count plus its own, along one axis of the grid;
 one that the original grid does not have ends at once. The extent of the original grid along that axis comes as one more
@@ -112,9 +112,11 @@ class Merging:
             begin = [build.special(self.number, _named(places, _Z))]
             return begin + self._divided(self.number, self.number, merge.block[_Z])
         linear = self.extent_register  # which gets the extent behind this
+        begin = [build.special(linear, _named(places, _X)), *self._divided(self.number, linear, merge.padded)]
+        if merge.padded == merge.threads:
+            return begin
         return [
-            build.special(linear, _named(places, _X)),
-            *self._divided(self.number, linear, merge.padded),
+            *begin,
             build.multiply_add(self.scratch, self.number, -merge.padded, linear),
             build.below(0, self.scratch, merge.threads),
             build.stop((0, True)),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
-from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.files import apart, check_output, not_over, write_output
 from binalloc.cli.group import SPELLINGS
 from binalloc.cli.inputs import fitting_launch, kernel_of, machine_fields, machine_of
 from binalloc.cli.load import load_or_import
@@ -64,33 +65,41 @@ _MOST = 8  # virtual blocks of a merged block
 )
 @run_options("over")
 @output_option
+@click.option(
+    "--launch-out", type=click.Path(allow_dash=True), metavar="FILE",
+    help="With -o: also write the launch file, adapted to the version written.",
+)
 @json_option
 def multiplex(
     source: GivenSource, scheme: str | None, today: bool, merge: int | None, barriers: str | None,
     splits: tuple[str, ...], regions: str | None, share: bool, timeline: bool, no_emulate: bool, options: RunOptions,
-    output: str | None, as_json: bool,
+    output: str | None, launch_out: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
     The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Versions and the original are emulated, and their
     results compared. -o writes one version, if it is proven, with regions as they are or shorter, whichever is faster:
     of --scheme hw or co-hw, which have instructions that no GPU has, of --scheme vtb-pipe, or of --scheme vtb or co-vtb
-    with --merge. Merged blocks need another launch: a smaller grid, and one more parameter. Of --scheme auto it writes
-    the version chosen.
+    with --merge. Merged blocks need another launch: a smaller grid, and one more parameter. Commands of binalloc adapt
+    the original's launch file; --launch-out writes it for others. Of --scheme auto the version chosen is written.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
+    from binalloc.pipeline.multiplex.adapted import require_blocks
     from binalloc.pipeline.multiplex.multiplexing import AUTO, kinds_of_barriers, multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.multiplex import chosen_json, multiplexing_json, render_multiplexing, timelines_json
     from binalloc.transform.multiplex.split import Split
 
-    _require_consistent(scheme, today, merge, barriers, splits, options, output)
+    _require_consistent(scheme, today, merge, barriers, splits, options, output, launch_out)
     if no_emulate:
         _require_no_choice(scheme, regions, share, timeline, output)
     shorter = None if regions is None else regions == "shorter"
     cuts = [Split.parse(text) for text in splits]
-    check_output(output, as_json)
-    not_over(output, source.file, source.launch, source.machine)
+    outputs = {"-o": output, "--launch-out": launch_out}
+    for option, file in outputs.items():
+        check_output(file, as_json, option)
+        not_over(file, source.file, source.launch, source.machine, option=option)
+    apart(outputs)
     loaded = source.required()
     if isinstance(loaded, Program):
         raise UsageError("a sequence of launches is not multiplexed", file=loaded.path or None,
@@ -100,6 +109,8 @@ def multiplex(
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
     launch = fitting_launch(loaded, module, name)
+    if launch_out is not None:
+        require_blocks(loaded.path, loaded.block)
     kinds = kinds_of_barriers(scheme, barriers, model)
     wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, kinds))
     with progress(as_json) as show:
@@ -107,18 +118,23 @@ def multiplex(
         done = multiplex_kernel(module, request, wanted, share)
         drawn: OfTimelines = {"timelines": timelines_json(done, request)} if timeline else {}
     best = done.chosen(today) if scheme == AUTO else done.best
+    adapted = None if launch_out is None or best is None else _adapted(best, loaded.path, launch_out)
+    written = _written(request, output, data, best)
+    if launch_out is not None and adapted is not None:
+        write_output(launch_out, adapted)
     found: MultiplexJson = {
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
         **machine_fields(module, name, source.machine, model),
-        **multiplexing_json(done, _written(request, output, data, best), SPELLINGS),
+        **multiplexing_json(done, written, SPELLINGS),
+        "launch_output": None if adapted is None else launch_out,
         **drawn,
     }
     if scheme == AUTO:
         found["chosen"] = chosen_json(done, best)
     if as_json:
         print_json(found)
-    elif output != "-":
+    elif "-" not in (output, launch_out):
         say(render_multiplexing(found))
     if scheme != AUTO and all(tried.version is None for tried in done.tried):
         first = next(tried.refused for tried in done.tried if tried.refused is not None)
@@ -139,6 +155,16 @@ def _written(request: Request, output: str | None, data: bytes, best: Tried | No
     return output
 
 
+def _adapted(best: Tried, launch: str, launch_out: str) -> bytes:
+    """Return the launch file of a version. launch: the original's."""
+    from binalloc.pipeline.multiplex.adapted import adapted_table
+    from binalloc.report.launch_text import launch_file_text
+
+    folder = "." if launch_out == "-" else os.path.dirname(launch_out) or "."
+    merge = None if best.built is None else best.built.merge
+    return launch_file_text(adapted_table(launch, merge, folder)).encode()
+
+
 def _require_no_choice(
     scheme: str | None, regions: str | None, share: bool, timeline: bool, output: str | None
 ) -> None:  # fmt: skip
@@ -152,7 +178,7 @@ def _require_no_choice(
 
 def _require_consistent(
     scheme: str | None, today: bool, merge: int | None, barriers: str | None, splits: tuple[str, ...],
-    options: RunOptions, output: str | None,
+    options: RunOptions, output: str | None, launch_out: str | None,
 ) -> None:
     """Refuse an option of another scheme."""
     merged, as_they_run = ("vtb", "vtb-pipe", "co-vtb"), ("hw", "co-hw")
@@ -161,6 +187,13 @@ def _require_consistent(
     if output is not None and scheme not in alone and (scheme is None or merge is None):
         raise UsageError("one version alone is written", found="-o",
                          expected="--scheme vtb-pipe, hw, co-hw or auto, or vtb or co-vtb with --merge")  # fmt: skip
+    if launch_out is not None and output is None:
+        raise UsageError("--launch-out goes with -o", found="no -o", expected="-o FILE: the launch fits that binary")
+    if launch_out == output == "-":
+        raise UsageError("-o - and --launch-out - both want standard output", remedy="Give one of them a FILE.")
+    if launch_out is not None and scheme in as_they_run:
+        raise UsageError("--launch-out belongs to another scheme", found=given,
+                         expected="--scheme vtb, vtb-pipe, co-vtb or auto")  # fmt: skip
     if scheme == "vtb-pipe" and merge not in (None, 2):
         raise UsageError("a pipe is of two virtual blocks", found=f"--merge {merge}", expected="--merge 2, or none")
     if merge is not None and scheme in as_they_run:

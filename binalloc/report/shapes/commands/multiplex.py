@@ -209,6 +209,9 @@ class MultiplexJson(Versioned, OnMachine, MultiplexingJson, OfTimelines):
     """This object is what `multiplex` prints."""
 
     kernel: Annotated[str, says("name of the kernel")]
+    launch_output: Annotated[
+        str | None, says("file that the launch file, adapted to that version, was written to; null if none was written")
+    ]
 
 
 class ReproducedVersionJson(TypedDict):

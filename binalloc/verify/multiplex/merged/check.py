@@ -3,9 +3,9 @@
     report = check_merged(original, merged, "kernel", (128, 1, 1), 2, 0)
 
 A merged block has the threads of several blocks of the original that are neighbours along one axis of the grid: its
-*virtual blocks*. If they are of whole warps they are stacked along z. Else the merged block has one dimension, and each
-virtual block is padded to whole warps, since barriers and votes are of warps. They use the shared memory of one block,
-in turns. Of some bytes, the *private* ones, each may have a copy of its own.
+*virtual blocks*. If they are of whole warps they are stacked along z, as far as blocks may be so deep. Else the merged
+block has one dimension, and each virtual block is padded to whole warps, since barriers and votes are of warps. They
+use the shared memory of one block, in turns. Of some bytes, the *private* ones, each may have a copy of its own.
 
 **What is proven**, for every launch with blocks of that size: where the original's run ends well, the merged kernel's
 does, with the same results, if its grid is smaller by the factor along the axis, rounded up, and its last parameter is
@@ -47,7 +47,7 @@ import math
 
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.instruction_set import SetLimits
-from binalloc.isa.interface.places import WORD
+from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.kernels.proof import Given, Proof
 from binalloc.verify.multiplex.kernels.records import MOST_SHARED, MOST_THREADS, block_fault
@@ -119,7 +119,7 @@ class _Proof(Proof):
             pairing.follow(machine)
         for v in range(self.count):
             pairing.surplus_ends(Machine(merge, limits, v, goes_on=False))
-            for goes_on in (False, True) if not merge.stacked else ():
+            for goes_on in (False, True) if merge.threads < merge.warps * LANES else ():
                 pairing.padding_ends(Machine(merge, limits, v, goes_on, padding=True))
         pairing.finish()
         if not pairing.findings:

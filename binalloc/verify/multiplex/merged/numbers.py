@@ -31,6 +31,7 @@ from binalloc.verify.multiplex.spread import LAST, Mask, Numbers, Spread, known,
 from binalloc.verify.multiplex.words import Setting, Word
 
 Three = tuple[int, int, int]
+DEEPEST = 64  # most threads of a block along z, on every GPU that Loom is modelled on
 IN_GRID = 3  # places and sizes of axes from this one on are those of the grid
 
 
@@ -55,13 +56,14 @@ class Merge:
 
     @property
     def stacked(self) -> bool:
-        """Return whether virtual blocks lie one behind the other along z, as they are of whole warps."""
-        return self.threads % LANES == 0
+        """Return whether virtual blocks lie one behind the other along z: they are of whole warps, and a block may be
+        so deep."""
+        return self.threads % LANES == 0 and self.block[2] * self.count <= DEEPEST
 
     @property
     def merged(self) -> Three:
-        """Return the threads of a merged block along x, y and z. Where blocks are not of whole warps it has one
-        dimension, and behind each virtual block are padding threads up to the next whole warp."""
+        """Return the threads of a merged block along x, y and z. Where virtual blocks are not stacked it has one
+        dimension, and behind each one are padding threads up to the next whole warp."""
         x, y, z = self.block
         return (x, y, z * self.count) if self.stacked else (self.warps * LANES * self.count, 1, 1)
 

@@ -240,9 +240,9 @@ WHOLE = ((64, 1, 1), (32, 1, 1), (16, 4, 1), (8, 4, 4), (128, 1, 1), (4, 8, 3))
 """Blocks of whole warps."""
 PARTIAL = (
     (10, 10, 1), (48, 1, 1), (7, 3, 5), (33, 1, 1), (1, 1, 1), (1, 7, 9), (3, 1, 50), (12, 11, 1), (8, 8, 3),
-    (2, 1, 23),
+    (2, 1, 23), (2, 1, 48),
 )  # fmt: skip
-"""Blocks that are not of whole warps, and one that is."""
+"""Blocks that are not of whole warps, one that is, and one that is so deep that a second one cannot be behind it."""
 PLACES = (
     "TID.X", "TID.Y", "TID.Z", "NTID.X", "NTID.Y", "NTID.Z", "CTAID.X", "CTAID.Y", "NCTAID.X", "NCTAID.Y", "LANEID",
     "WARPID", "NWARPID", "LTMASK", "GEMASK",

@@ -20,7 +20,8 @@ def arguments(name: str, machine: str = "gtx285") -> list[str]:
 
 def test_fourier_transform_gains_where_shared_memory_limits_blocks() -> None:
     found = call(*arguments("fourierTransform"), "--json").json
-    assert (found["kernel"], found["machine"], found["output"]) == ("FFT", "gtx285", None)
+    assert (found["kernel"], found["machine"]) == ("FFT", "gtx285")
+    assert (found["output"], found["launch_output"]) == (None, None)
     assert (found["original"]["blocks_per_sm"], found["original"]["limits"]) == (1, ["shared"])
     schemes = found["schemes"]
     kinds = [("vtb", 2), ("vtb", 4), ("hw", None)]
@@ -346,3 +347,42 @@ def test_a_share_that_comes_to_the_limit_is_noted() -> None:
     found = call(*arguments("reduction"), *options, "--json").json
     assert (found["original"]["cycles"], found["region_share"]) == (3133, None)
     assert "did not end within the cycle limit" in found["region_share_refused"]
+
+
+# -- launches of merged blocks as files
+
+
+def test_the_launch_file_is_written_for_merged_blocks(tmp_path: Path) -> None:
+    made, launch = str(tmp_path / "made.loom"), tmp_path / "there" / "made.toml"
+    launch.parent.mkdir()
+    given = arguments("fourierTransform")
+    wanted = ("--scheme", "vtb", "--merge", "2", "--regions", "as-is", "-o", made)
+    found = call(*given, *wanted, "--launch-out", str(launch), "--json").json
+    assert (found["output"], found["launch_output"]) == (made, str(launch))
+    runs = [
+        call("run", made, "--launch", file, "--size", "test", "--reference", "--json").json
+        for file in (str(launch), str(sample_file("fourierTransform.toml")))
+    ]
+    assert runs[0]["cycles"] == runs[1]["cycles"]
+    assert [run["reference"] for run in runs] == ["same", "same"]
+    assert 'name = "original_grid"' in launch.read_text()
+
+
+def test_blocks_that_are_not_merged_need_no_other_launch(tmp_path: Path) -> None:
+    made, launch = str(tmp_path / "made.loom"), str(tmp_path / "made.toml")
+    said = refused(2, *arguments("fourierTransform"), "--scheme", "hw", "-o", made, "--launch-out", launch)
+    assert "--launch-out belongs to another scheme" in said
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    (("--scheme", "vtb", "--merge", "2", "--launch-out", "{}/l.toml"), "--launch-out goes with -o"),
+    (("--scheme", "vtb", "--merge", "2", "-o", "-", "--launch-out", "-"), "both want standard output"),
+    (("--scheme", "vtb", "--merge", "2", "-o", "{}/a", "--launch-out", "{}/a"), "-o and --launch-out both write this"),
+    (("--scheme", "vtb", "--merge", "2", "-o", "{}/a", "--launch-out", "{}/no/l"), "output's folder does not exist"),
+    (("--scheme", "vtb", "--merge", "2", "-o", "{}/a", "--launch-out", "{}/given.toml"), "overwrite its own input"),
+])  # fmt: skip
+def test_a_launch_file_that_cannot_be_written_is_refused(tmp_path: Path, given: tuple[str, ...], message: str) -> None:
+    launch = tmp_path / "given.toml"
+    launch.write_text(sample_file("fourierTransform.toml").read_text())
+    first = ("multiplex", str(sample_file("fourierTransform.ptx")), "--launch", str(launch), "--machine", "gtx285")
+    assert message in refused(2, *first, *(part.format(tmp_path) for part in given))

@@ -120,6 +120,8 @@ def test_the_merged_block_has_one_dimension() -> None:
     assert made.merge.launch(launch_of((10, 10, 1))).grid == (3, 2, 1)
     stacked = merged((8, 8, 3), 3)
     assert stacked.merge.merged_block == (8, 8, 9)
+    assert merged((2, 1, 32), 2).merge.merged_block == (2, 1, 64)
+    assert merged((2, 1, 32), 3).merge.merged_block == (3 * 64, 1, 1)  # no GPU has blocks with more than 64 along z
 
 
 def test_padding_threads_end_before_anything_else() -> None:
