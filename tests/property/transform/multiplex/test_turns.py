@@ -54,7 +54,7 @@ def check(text: str, launch: Launch, versions: Sequence[tuple[int, str]], late: 
             assert error.message in BUT | {HANDED: HANDED_BUT, PIPED: PIPED_BUT}.get(order, set())  # noqa: PT017
             continue
         code = schedule(made.module, MACHINE)
-        if math.prod(made.merge.merged) * -(-code.function("k").info.registers // 8) * 8 > REGISTERS:
+        if math.prod(made.merge.launch(launch).block) * -(-code.function("k").info.registers // 8) * 8 > REGISTERS:
             continue  # a rewrite would give it fewer
         for options in ({}, {"scheduler": "lrr", "sms": 3}):
             assert same(expected, left(code, made.merge.launch(launch), **options)), (count, order)
