@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.laboratory.multiplex.gains import gain, gain_as_is, kinds_of
 from binalloc.laboratory.multiplex.orders import judged_orders
-from binalloc.laboratory.multiplex.paper import AVERAGES, LARGEST, MACHINES, PIPE, SHARE
+from binalloc.laboratory.multiplex.paper import AVERAGES, LARGEST, MACHINES, SHARE
 from binalloc.laboratory.multiplex.run import MultiplexedCase
 from binalloc.pipeline.sweeping.sweep import Tally
 
@@ -36,7 +36,6 @@ def multiplex_reproduction_json(
         "cache": cache,
         "done": tally.done,
         "cached": tally.cached,
-        "missing": [PIPE],
         "machines": [_of_machine(name, [k for k in kernels if k["machine"] == name]) for name in machines],
         "orders": [
             {"order": str(one.order), "holds": one.holds, "counters": one.counters, "waits": list(one.waits)}

@@ -8,23 +8,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.laboratory.multiplex.paper import BEST, PIPE, SIMULATED
-from binalloc.pipeline.multiplex.build import CO_HW, CO_VTB, HW, VTB
+from binalloc.laboratory.multiplex.paper import BEST, GTX285, SIMULATED
+from binalloc.pipeline.multiplex.build import BLOCK, CO_HW, CO_VTB, HW, NAMED, PIPE, VTB
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.multiplex import MultiplexedKernelJson, ReproducedVersionJson
 
 MORE = {"hw K+1": 1, "hw K+2": 2, "hw K+3": 3, "hw, no limit": None}
 """Kinds of `hw` with so many blocks beyond those of static memory."""
+HANDED = "vtb, named"
+"""Merged blocks that hand the turn on at named barriers, which the paper does without."""
 SHORTER, TODAY, ANY, FREE = "shorter", "today", "any", "free"
-_ON_CARDS = (SHORTER, VTB, PIPE, CO_VTB, BEST, HW, CO_HW, TODAY, ANY, FREE)
+_ON_CARDS = (SHORTER, VTB, PIPE, CO_VTB, BEST, HANDED, HW, CO_HW, TODAY, ANY, FREE)
 _SIMULATED = (SHORTER, *MORE, HW, CO_HW, ANY, FREE)
-_SCHEMES = {VTB: (VTB,), PIPE: (PIPE,), CO_VTB: (CO_VTB,), BEST: (VTB, CO_VTB), HW: (HW,), CO_HW: (CO_HW,)}
+_SCHEMES = {
+    VTB: (VTB,), PIPE: (PIPE,), CO_VTB: (CO_VTB,), BEST: (VTB, PIPE, CO_VTB), HANDED: (VTB,), HW: (HW,),
+    CO_HW: (CO_HW,),
+}  # fmt: skip
 
 
 def kinds_of(machine: str) -> tuple[str, ...]:
     """Return the kinds that are measured on a machine, in the order of reports."""
-    return _SIMULATED if machine == SIMULATED else _ON_CARDS
+    if machine == SIMULATED:
+        return _SIMULATED
+    return tuple(kind for kind in _ON_CARDS if kind != HANDED or machine != GTX285)
 
 
 def version_of(kernel: MultiplexedKernelJson, kind: str, as_is: bool = False) -> ReproducedVersionJson | None:
@@ -36,7 +43,8 @@ def version_of(kernel: MultiplexedKernelJson, kind: str, as_is: bool = False) ->
     if kind in MORE:
         those = [v for v in those if v["scheme"] == HW and v["over"] == MORE[kind]]
     else:
-        those = [v for v in those if v["scheme"] in _SCHEMES[kind]]
+        barriers = (None, NAMED if kind == HANDED else BLOCK)
+        those = [v for v in those if v["scheme"] in _SCHEMES[kind] and v["barriers"] in barriers]
     return max(those, key=lambda v: v["speedup"] or 0, default=None)
 
 

@@ -17,13 +17,12 @@ from binalloc.laboratory.multiplex.paper import (
     GTX285,
     GTX480_16K,
     GTX480_48K,
-    PIPE,
     SIMULATED,
     SOFTWARE,
     Judged,
     Order,
 )
-from binalloc.pipeline.multiplex.build import CO_HW, CO_VTB, HW, VTB
+from binalloc.pipeline.multiplex.build import CO_HW, CO_VTB, HW, PIPE, VTB
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.multiplex import MultiplexedKernelJson
@@ -37,21 +36,28 @@ def judged_orders(kernels: Kernels) -> list[Judged]:
 
 
 def _co_first(order: Order, kernels: Kernels) -> Judged:
-    """CO-VTB's mean is compared over the kernels and cards that have both. It cannot be first of three without the
-    third scheme, but it can be behind one."""
+    """Means are compared over the kernels and cards that have all three schemes."""
     those = [k for k in kernels if k["machine"] in SOFTWARE and k["kernel"] in DIVIDED]
-    those = [k for k in those if gain(k, VTB) is not None and gain(k, CO_VTB) is not None]
-    co, plain = _mean(those, CO_VTB), _mean(those, VTB)
-    if co is None or plain is None:
+    those = [k for k in those if all(gain(k, kind) is not None for kind in (CO_VTB, PIPE, VTB))]
+    means = {kind: _mean(those, kind) for kind in (CO_VTB, PIPE, VTB)}
+    co, pipe, plain = means.values()
+    if co is None or pipe is None or plain is None:
         return _unknown(order)
-    said = f"{CO_VTB} {co:.3f}, {VTB} {plain:.3f} over the same kernels and cards; no {PIPE}"
-    if co > plain:
-        return Judged(order, None, said)
-    return Judged(order, False, said, _waits(those, VTB, CO_VTB))
+    so = co > max(pipe, plain)
+    said = ", ".join(f"{kind} {mean:.3f}" for kind, mean in means.items()) + " over the same kernels and cards"
+    return Judged(order, so, said, () if so else _waits(those, CO_VTB, PIPE, VTB))
 
 
 def _pipe(order: Order, kernels: Kernels) -> Judged:
-    return Judged(order, None, f"no {PIPE}")
+    """Means over cards are compared: those of MC, and those of the other kernels that have both schemes."""
+    both = [k for k in kernels if k["machine"] in SOFTWARE and gain(k, VTB) is not None and gain(k, PIPE) is not None]
+    exception, other = ([k for k in both if (k["kernel"] == "MC") == so] for so in (True, False))
+    pipe_there, plain_there, pipe, plain = (_mean(those, kind) for those in (exception, other) for kind in (PIPE, VTB))
+    if pipe_there is None or plain_there is None or pipe is None or plain is None:
+        return _unknown(order)
+    so = pipe > plain and pipe_there < plain_there
+    said = f"{PIPE} {pipe:.3f}, {VTB} {plain:.3f}; MC {PIPE} {pipe_there:.3f}, {VTB} {plain_there:.3f}"
+    return Judged(order, so, said, () if so else _waits(both, PIPE, VTB))
 
 
 def _small_first(order: Order, kernels: Kernels) -> Judged:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from binalloc.pipeline.multiplex.build import CO_HW, CO_VTB, HW, VTB
+from binalloc.pipeline.multiplex.build import CO_HW, CO_VTB, HW, PIPE, VTB
 
-PIPE = "vtb-pipe"
-"""The paper's scheme for which there is no version here: two merged blocks whose steps overlap (section 4.2)."""
 KERNELS = {
     "MV": "matrixVector",
     "FFT": "fourierTransform",
@@ -33,7 +31,7 @@ MACHINES = (*SOFTWARE, SIMULATED)
 MODERN = ("a100", "h100")
 """Machines that the paper does not have. They show what is left to gain where an SM has ten times its shared memory."""
 BEST = "best"
-"""In place of a scheme's name: the fastest software version of each kernel."""
+"""In place of a scheme's name: the fastest version of each kernel in one of the paper's software schemes."""
 AVERAGES: dict[str, dict[str, float]] = {
     GTX285: {BEST: 1.44},
     GTX480_16K: {BEST: 1.70, VTB: 1.42, PIPE: 1.60, CO_VTB: 1.61},

@@ -17,7 +17,8 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module
 from binalloc.laboratory.multiplex.paper import DIVIDED, SIMULATED
-from binalloc.pipeline.multiplex.build import AS_THEY_RUN, CO_HW, CO_VTB, HW, VTB, Wanted
+from binalloc.models.machines.model import Machine
+from binalloc.pipeline.multiplex.build import AS_THEY_RUN, CO_HW, CO_VTB, HW, PIPE, VTB, Wanted, barriers_of
 from binalloc.pipeline.multiplex.free import without_limit
 from binalloc.pipeline.multiplex.multiplexing import Multiplexing, Tried, multiplex_kernel
 from binalloc.pipeline.multiplex.share import region_share
@@ -30,8 +31,6 @@ from binalloc.pipeline.sweeping.configuration import Subject
 from binalloc.pipeline.sweeping.keys import key_of
 from binalloc.report.multiplex import chosen_json
 
-BARRIERS = "block"
-"""Which barriers order merged blocks: those of the whole merged block. There are no others yet."""
 _MERGED = (2, 4)  # two as in the paper's figures; four, from which MC gains there (section 4.1)
 _TOP = 3  # reasons that are kept: what waits for global memory, at barriers and for shared memory
 _MORE = (1, 2, 3)  # K+1 to K+3, as in Fig. 15
@@ -60,17 +59,19 @@ class Multiplexed:
         module = read_module(subject.binary, subject.file)
         options = replace(self.options, machine=subject.machine)
         request = Request(subject.kernel, subject.machine, subject.launch, options=options)
-        found = multiplex_kernel(module, request, list(versions(subject.kernel, subject.machine.name)))
+        found = multiplex_kernel(module, request, list(versions(subject.kernel, subject.machine)))
         return _figures(module, request, found)
 
 
-def versions(kernel: str, machine: str) -> Iterator[Wanted]:
+def versions(kernel: str, machine: Machine) -> Iterator[Wanted]:
     """Yield the versions of a kernel on a machine: merged ones on the cards, all that get memory as they run on the
     simulated machine, and on the cards those without a limit. Collaborative ones are made of `DIVIDED` alone."""
-    divided, simulated = kernel in DIVIDED, machine == SIMULATED
+    divided, simulated = kernel in DIVIDED, machine.name == SIMULATED
     for shorter in (False, True):
         if not simulated:
-            yield from (Wanted(VTB, merge=n, shorter=shorter) for n in _MERGED)
+            kinds = barriers_of(machine)
+            yield from (Wanted(VTB, merge=n, barriers=kind, shorter=shorter) for kind in kinds for n in _MERGED)
+            yield Wanted(PIPE, merge=2, shorter=shorter)
             if divided:
                 yield Wanted(CO_VTB, merge=2, shorter=shorter)
         limits = (*_MORE, None) if simulated else (None,)
@@ -129,7 +130,7 @@ def _version(found: Multiplexing, tried: Tried, request: Request) -> dict[str, A
     return {
         "scheme": wanted.scheme,
         "merge": wanted.merge,
-        "barriers": BARRIERS if wanted.merge is not None else None,
+        "barriers": wanted.barriers if wanted.merge is not None else None,
         "split": [f"{v.name}={v.private}/{v.bytes}" for v in divided] or None,
         "over": wanted.over,
         "shorter_regions": wanted.shorter,

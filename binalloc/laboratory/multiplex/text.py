@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from binalloc.laboratory.multiplex.gains import FREE, SHORTER, TODAY, gain, kinds_of, version_of
-from binalloc.laboratory.multiplex.paper import BEST, MODERN, PIPE, SIMULATED
-from binalloc.pipeline.multiplex.build import HW
+from binalloc.laboratory.multiplex.paper import BEST, MODERN, SIMULATED
+from binalloc.pipeline.multiplex.build import HW, NAMED
 from binalloc.printable import count
 from binalloc.report.table import table
 
@@ -28,7 +28,8 @@ in use: part of a block's life in access regions as they are, and made shorter; 
 *: without a proof. any: the fastest version with a proof, or the original; today: without instructions that no GPU has.
 as is: the mean with access regions as they are alone. of N: so many kernels have such a version.
 free: the original's code as if blocks needed no shared memory of the SM. -: no such version.
-Collaborative schemes (co-) are made of MC, STO and HG alone, as in the paper. There is no version of vtb-pipe.
+Collaborative schemes (co-) are made of MC, STO and HG alone, as in the paper. best: of the paper's schemes vtb,
+vtb-pipe and co-vtb. vtb, named (n): turns are handed on at named barriers, of which the paper makes no use.
 On gtx285-gpgpusim only versions that get memory as they run are made. K: blocks that static memory allows.
 """
 
@@ -95,7 +96,7 @@ def _left(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson])
 
 def _machine(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson]) -> str:
     """Return the table of a machine, and sentences on it."""
-    kinds = [kind for kind in kinds_of(machine["machine"]) if kind != PIPE]
+    kinds = kinds_of(machine["machine"])
     head = ["kernel", "blocks", "bytes", "in use", "if shorter", *kinds]
     rows: list[list[object]] = [_row(k, kinds) for k in kernels if k["status"] == "ok"]
     means = {m["name"]: m for m in machine["means"]}
@@ -113,8 +114,6 @@ def _machine(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJso
     for k in kernels:
         if k["status"] != "ok":
             out += f"{k['kernel']}: no figures: {k['reason']}\n"
-    if PIPE in means:
-        out += f"{PIPE}: missing here{_stated(means[PIPE])}.\n"
     return out + (_limits(kernels) if modern else "") + _worse(kernels) + _refused(kernels)
 
 
@@ -128,7 +127,7 @@ def _limits(kernels: list[MultiplexedKernelJson]) -> str:
     return f"Numbers of blocks are limited: {'; '.join(said)}.\n" if said else ""
 
 
-def _row(kernel: MultiplexedKernelJson, kinds: list[str]) -> list[object]:
+def _row(kernel: MultiplexedKernelJson, kinds: tuple[str, ...]) -> list[object]:
     shares = [_percent(kernel["region_share"]), _percent(kernel["shorter_region_share"])]
     head = [kernel["kernel"], kernel["original_blocks"], kernel["shared_bytes"], *shares]
     return [*head, *(_cell(kernel, kind) for kind in kinds)]
@@ -151,7 +150,7 @@ def _cell(kernel: MultiplexedKernelJson, kind: str) -> str | None:
     auto = kernel["auto"]
     if kind in ("today", "any") and auto is not None:
         chosen = auto["today"] if kind == "today" else auto["any"]
-        return f"{value:.3f} {chosen['scheme']}{chosen['merge'] or ''}"
+        return f"{value:.3f} {chosen['scheme']}{chosen['merge'] or ''}{'n' if chosen['barriers'] == NAMED else ''}"
     if kind == SHORTER:
         return f"{value:.3f}"
     version = version_of(kernel, kind)
@@ -189,14 +188,10 @@ def _refused(kernels: list[MultiplexedKernelJson]) -> str:
 def _named(version: ReproducedVersionJson) -> str:
     name = version["scheme"]
     if version["merge"] is not None:
-        name += f" of {version['merge']}"
+        name += f" of {version['merge']}" + (", named" if version["barriers"] == NAMED else "")
     elif version["over"] is not None:
         name += f" K+{version['over']}"
     return name + (" (s)" if version["shorter_regions"] else "")
-
-
-def _stated(mean: MeanGainJson) -> str:
-    return "" if mean["paper"] is None else f"; the paper's mean is {mean['paper']:.2f}"
 
 
 def _two(value: float | None) -> str | None:

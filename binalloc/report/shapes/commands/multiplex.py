@@ -371,7 +371,6 @@ class MultiplexReproductionJson(TypedDict):
     cache: Annotated[str, says("folder in which finished runs are kept")]
     done: Annotated[int, says("benchmarks on machines that this command ran itself")]
     cached: Annotated[int, says("benchmarks on machines that an earlier command had kept")]
-    missing: Annotated[list[str], says("schemes of the paper of which there is no version")]
     machines: Annotated[list[MultiplexedMachineJson], says("machines with their means")]
     orders: Annotated[
         list[PaperOrderJson],

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from binalloc.laboratory.multiplex.facts import multiplex_reproduction_json
-from binalloc.laboratory.multiplex.gains import gain, gain_as_is, version_of
+from binalloc.laboratory.multiplex.gains import gain, gain_as_is, kinds_of, version_of
 from binalloc.laboratory.multiplex.orders import judged_orders
 from binalloc.laboratory.multiplex.paper import DIVIDED, KERNELS, MACHINES, SIMULATED, Order
 from binalloc.laboratory.multiplex.run import MultiplexedCase
 from binalloc.laboratory.multiplex.task import versions
 from binalloc.laboratory.multiplex.text import render_multiplex_reproduction
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.multiplex.build import NAMED
 from binalloc.pipeline.sweeping.sweep import Tally
 
 STALLS = {"scoreboard": 0.5, "barrier": 0.25}
@@ -21,14 +23,20 @@ STALLS = {"scoreboard": 0.5, "barrier": 0.25}
 def version(scheme: str, speedup: float | None, over: int | None = None, **other: Any) -> dict[str, Any]:
     """A version of two blocks, proven and with the same results."""
     return {
-        "scheme": scheme, "merge": 2 if "vtb" in scheme else None, "barriers": None, "split": None, "over": over,
+        "scheme": scheme, "merge": 2 if "vtb" in scheme else None, "split": None, "over": over,
+        "barriers": "block" if "vtb" in scheme else None,
         "shorter_regions": False, "speedup": speedup, "blocks": 2, "cycles": 1, "registers": 1, "shared_bytes": 1,
         "same_results": True, "proven": True, "stalls": STALLS, "reason": "", **other,
     }  # fmt: skip
 
 
+def choice(scheme: str, speedup: float, **other: Any) -> dict[str, Any]:
+    return {"scheme": scheme, "merge": None, "barriers": None, "over": None, "shorter_regions": False,
+            "speedup": speedup, **other}  # fmt: skip
+
+
 def kernel(name: str, machine: str, *schemes: dict[str, Any]) -> dict[str, Any]:
-    chosen = {"scheme": "original", "merge": None, "over": None, "shorter_regions": False, "speedup": 1.0}
+    chosen = choice("original", 1.0)
     return {
         "machine": machine, "kernel": name, "sample": name, "status": "ok", "reason": "", "version": "", "limits": [],
         "original_blocks": 1, "original_cycles": 1, "shared_bytes": 1, "stalls": STALLS, "region_share": 0.25,
@@ -52,10 +60,29 @@ def test_without_runs_nothing_is_known() -> None:
     assert [one.holds for one in judged_orders([])] == [None] * len(Order)
 
 
-def test_co_vtb_can_be_behind_one_scheme_but_not_first_of_three() -> None:
-    assert judged(Order.CO_FIRST, kernel("MC", "gtx285", version("vtb", 1.2), version("co-vtb", 1.3))) == (None, False)
-    assert judged(Order.CO_FIRST, kernel("MC", "gtx285", version("vtb", 1.3), version("co-vtb", 1.2))) == (False, True)
-    assert judged(Order.CO_FIRST, kernel("MC", "gtx285", version("vtb", 1.3))) == (None, False)
+def three(name: str, vtb: float, pipe: float, co: float) -> dict[str, Any]:
+    return kernel(name, "gtx285", version("vtb", vtb), version("vtb-pipe", pipe), version("co-vtb", co))
+
+
+def test_co_vtb_is_compared_with_both_other_schemes() -> None:
+    assert judged(Order.CO_FIRST, three("MC", 1.2, 1.1, 1.3)) == (True, False)
+    assert judged(Order.CO_FIRST, three("MC", 1.3, 1.1, 1.2)) == (False, True)
+    assert judged(Order.CO_FIRST, three("MC", 1.1, 1.3, 1.2)) == (False, True)
+    two = kernel("MC", "gtx285", version("vtb", 1.2), version("co-vtb", 1.3))
+    assert judged(Order.CO_FIRST, two) == (None, False)
+    assert judged(Order.CO_FIRST, three("FFT", 1.2, 1.1, 1.3)) == (None, False), "the paper has none of FFT"
+
+
+def test_a_pipe_is_ahead_but_for_one_kernel() -> None:
+    def holds(*gains: float) -> tuple[bool | None, bool]:
+        """gains: of FFT and MC, each with vtb and vtb-pipe"""
+        vtb, pipe, there, pipe_there = gains
+        return judged(Order.PIPE_OVER_VTB, three("FFT", vtb, pipe, 1.0), three("MC", there, pipe_there, 1.0))
+
+    assert holds(1.1, 1.2, 1.2, 1.1) == (True, False)
+    assert holds(1.2, 1.1, 1.2, 1.1) == (False, True)
+    assert holds(1.1, 1.2, 1.1, 1.2) == (False, True)
+    assert judged(Order.PIPE_OVER_VTB, three("FFT", 1.1, 1.2, 1.0)) == (None, False)
 
 
 def test_machines_are_in_order_by_their_best_versions() -> None:
@@ -105,6 +132,22 @@ def test_other_results_do_not_count_but_missing_proofs_do() -> None:
     assert version_of(found, "vtb-pipe") is None
 
 
+def test_turns_at_named_barriers_are_a_kind_of_their_own() -> None:
+    handed = version("vtb", 2.0, barriers="named", merge=4)
+    found: Any = kernel("FFT", "gtx480", version("vtb", 1.5), version("vtb-pipe", 1.6), handed)
+    assert [gain(found, kind) for kind in ("vtb", "vtb-pipe", "best", "vtb, named")] == [1.5, 1.6, 1.6, 2.0]
+    assert "vtb, named" in kinds_of("gtx480")
+    assert "vtb, named" not in kinds_of("gtx285")
+    text = render_multiplex_reproduction(
+        multiplex_reproduction_json([MultiplexedCase("gtx480", "FFT", "FFT", found | {
+            "shorter": None, "free": None, "schemes": [handed | {"speedup": 0.5}, version("vtb", 1.0)],
+            "auto": {"any": choice("original", 1.0), "today": choice("vtb", 2.0, merge=4, barriers="named")},
+        })], Tally(), False, "kept")
+    )  # fmt: skip
+    assert "FFT vtb of 4, named 0.500" in text
+    assert "2.000 vtb4n" in text
+
+
 def test_versions_with_regions_as_they_are_have_a_mean_of_their_own() -> None:
     found: Any = kernel("MC", "gtx285", version("vtb", 1.1), version("vtb", 1.5, shorter_regions=True))
     assert (gain(found, "vtb"), gain_as_is(found, "vtb"), gain_as_is(found, "best")) == (1.5, 1.1, 1.1)
@@ -126,9 +169,10 @@ def test_a_reason_is_said_once() -> None:
 def test_every_kernel_has_its_versions() -> None:
     for machine in MACHINES:
         for name in KERNELS:
-            made = list(versions(name, machine))
+            made = list(versions(name, load_machine(machine)))
             schemes = {one.scheme for one in made}
-            assert schemes >= ({"hw"} if machine == SIMULATED else {"vtb", "hw"})
+            assert schemes - {"co-vtb", "co-hw"} == ({"hw"} if machine == SIMULATED else {"vtb", "vtb-pipe", "hw"})
+            assert (NAMED in {one.barriers for one in made}) == (machine in ("gtx480", "gtx480-16k"))
             assert ("co-hw" in schemes) == (name in DIVIDED)
             limits = {one.over for one in made if one.scheme == "hw"}
             assert limits == ({1, 2, 3, None} if machine == SIMULATED else {None})
