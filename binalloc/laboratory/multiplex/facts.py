@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING
 
 from binalloc.laboratory.multiplex.gains import gain, gain_as_is, kinds_of
 from binalloc.laboratory.multiplex.orders import judged_orders
-from binalloc.laboratory.multiplex.paper import AVERAGES, LARGEST, MACHINES, SHARE
-from binalloc.laboratory.multiplex.run import MultiplexedCase
+from binalloc.laboratory.multiplex.paper import (
+    AVERAGES,
+    CURVES,
+    GTX480_16K,
+    GTX480_48K,
+    LARGEST,
+    MACHINES,
+    SHARE,
+    Curve,
+)
+from binalloc.laboratory.multiplex.run import MeasuredPoint, MultiplexedCase
 from binalloc.pipeline.sweeping.sweep import Tally
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.multiplex import (
+        CurveJson,
+        CurvePointJson,
         MeanGainJson,
         MultiplexedKernelJson,
         MultiplexedMachineJson,
@@ -22,11 +33,12 @@ if TYPE_CHECKING:
 
 
 def multiplex_reproduction_json(
-    cases: Sequence[MultiplexedCase], tally: Tally, partial: bool, cache: str
+    cases: Sequence[MultiplexedCase], tally: Tally, partial: bool, cache: str, points: Sequence[MeasuredPoint] = ()
 ) -> MultiplexReproductionJson:
     """Return the object that `reproduce multiplex --json` prints.
 
-    tally: runs made and runs found in the cache. partial: whether the command was interrupted. cache: its folder.
+    points: of Figs. 12 and 13. tally: runs made and runs found in the cache. partial: whether the command was
+    interrupted. cache: its folder.
     """
     kernels = [kernel_json(case) for case in cases]
     machines = list(dict.fromkeys(k["machine"] for k in kernels))
@@ -42,6 +54,9 @@ def multiplex_reproduction_json(
             for one in orders
         ],
         "kernels": kernels,
+        "curves": [
+            _curve(curve, those) for curve in CURVES if (those := [p for p in points if p.kernel == curve.kernel])
+        ],
     }
 
 
@@ -70,6 +85,46 @@ def kernel_json(case: MultiplexedCase) -> MultiplexedKernelJson:
         "free_blocks": None if free is None else free["blocks"],
         "schemes": found.get("schemes", []),
         "auto": found.get("auto"),
+    }
+
+
+def _curve(curve: Curve, points: Sequence[MeasuredPoint]) -> CurveJson:
+    """Return a figure's points with their means."""
+    shown = [_point(one, points) for one in points]
+    gains = [g for p in shown if p["machine"] == GTX480_48K and (g := p["speedup"]) is not None]
+    caught_up = [t for p in shown if p["machine"] == GTX480_16K and (t := p["pipe_throughput"]) is not None]
+    return {
+        "figure": curve.figure,
+        "kernel": curve.kernel,
+        "work": curve.work,
+        "points": shown,
+        "gain": _rounded_mean(gains),
+        "paper_gain": curve.gain,
+        "largest": max(gains, default=None),
+        "paper_largest": curve.largest,
+        "small_over_large": _rounded_mean(caught_up),
+    }
+
+
+def _point(one: MeasuredPoint, points: Sequence[MeasuredPoint]) -> CurvePointJson:
+    """Return a point. Throughputs are over that of the original at 48 KB, with as much work."""
+    found = one.outcome
+    large = next((p.outcome for p in points if (p.machine, p.extent) == (GTX480_48K, one.extent)), {})
+    cycles, unit, speedup = found.get("original_cycles"), large.get("original_cycles"), found.get("speedup")
+    throughput = unit / cycles if unit and cycles else None
+    return {
+        "machine": one.machine,
+        "extent": one.extent,
+        "sm_blocks": one.blocks,
+        "status": found["status"],
+        "reason": found["reason"],
+        "original_cycles": cycles,
+        "original_blocks": found.get("original_blocks"),
+        "speedup": speedup,
+        "blocks": found.get("blocks"),
+        "shorter_regions": found.get("shorter_regions"),
+        "throughput": None if throughput is None else round(throughput, 4),
+        "pipe_throughput": None if throughput is None or speedup is None else round(throughput * speedup, 4),
     }
 
 

@@ -51,6 +51,30 @@ SHARE = 0.256
 """The part of a block's life in which shared memory is in use: a geometric mean over all ten kernels (Fig. 1)."""
 
 
+@dataclass(frozen=True)
+class Curve:
+    """A Curve is a figure in which the work of a kernel's launch grows, on GTX480."""
+
+    figure: int
+    kernel: str
+    work: str  #: what there is more of
+    extents: tuple[int, ...]
+    per_block: int  #: how much of it a block does
+    gain: float  #: mean gain of vtb-pipe at 48 KB
+    largest: float  #: largest gain there
+
+
+_KILO = 1024
+MV_CURVE = Curve(12, "MV", "rows", tuple(n * _KILO for n in (8, 16, 32, 64, 128)), 32, 1.52, 1.74)
+"""The paper's gains of MV are over CUBLAS, of which it says that the original is as fast at 48 KB. A matrix has 1,024
+columns."""
+FFT_CURVE = Curve(13, "FFT", "transforms", (128, 256, 512, 1024, 2048), 1, round(205.9 / 168.3, 3), 1.33)
+"""The mean gain of FFT is that of the throughputs that the paper states, in GFLOPS."""
+CURVES = (MV_CURVE, FFT_CURVE)
+CURVE_MACHINES = (GTX480_16K, GTX480_48K)
+"""The cards of Figs. 12 and 13."""
+
+
 class Order(StrEnum):
     """An Order is a statement of the paper's text that one gain is larger than another, as reports print it."""
 

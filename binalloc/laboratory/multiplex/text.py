@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from binalloc.laboratory.multiplex.gains import FREE, SHORTER, TODAY, gain, kinds_of, version_of
-from binalloc.laboratory.multiplex.paper import BEST, MODERN, SIMULATED
-from binalloc.pipeline.multiplex.build import HW, NAMED
+from binalloc.laboratory.multiplex.paper import BEST, CURVE_MACHINES, GTX480_16K, GTX480_48K, MODERN, SIMULATED
+from binalloc.pipeline.multiplex.build import HW, NAMED, PIPE
 from binalloc.printable import count
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.multiplex import (
+        CurveJson,
+        CurvePointJson,
         MeanGainJson,
         MultiplexedKernelJson,
         MultiplexedMachineJson,
@@ -44,9 +46,42 @@ def _blocks(found: MultiplexReproductionJson) -> Iterator[str]:
     for machine in found["machines"]:
         kernels = [k for k in found["kernels"] if k["machine"] == machine["machine"]]
         yield _machine(machine, kernels)
+    for curve in found["curves"]:
+        yield _curve(curve)
     if found["orders"]:
         yield _orders(found)
     yield _LEGEND
+
+
+def _curve(curve: CurveJson) -> str:
+    """Return a figure as a table, and a sentence with its means."""
+    head = [curve["work"], *(f"{one} {what}" for one in CURVE_MACHINES for what in ("original", PIPE))]
+    rows: list[list[object]] = []
+    for extent in dict.fromkeys(p["extent"] for p in curve["points"]):
+        by = {p["machine"]: p for p in curve["points"] if p["extent"] == extent}
+        rows.append([f"{extent:,}"])
+        for one in CURVE_MACHINES:
+            point = by.get(one)
+            rows[-1] += [None, None] if point is None else [point["throughput"], _of_pipe(point)]
+    out = f"Figure {curve['figure']}: throughput of {curve['kernel']}, over that of the original on {GTX480_48K}\n\n"
+    out += table(head, rows)
+    for p in curve["points"]:
+        if p["status"] != "ok":
+            out += f"{p['extent']:,} {curve['work']} on {p['machine']}: no figures: {p['reason']}\n"
+    if curve["gain"] is not None:
+        out += f"{PIPE} gains {curve['gain']:.3f} on {GTX480_48K}, at most {curve['largest']:.3f}; "
+        out += f"the paper's gains {curve['paper_gain']:.2f}, at most {curve['paper_largest']:.2f}.\n"
+    if curve["small_over_large"] is not None:
+        times = f"{curve['small_over_large']:.3f} times as fast as the original on {GTX480_48K}"
+        out += f"{PIPE} on {GTX480_16K} is {times}.\n"
+    return out
+
+
+def _of_pipe(point: CurvePointJson) -> str | None:
+    """Return the throughput of a pipe, with the blocks that an SM holds."""
+    if point["pipe_throughput"] is None:
+        return None
+    return f"{point['pipe_throughput']:.3f} ({point['blocks']}){'s' if point['shorter_regions'] else ''}"
 
 
 def _orders(found: MultiplexReproductionJson) -> str:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     "--machine", metavar="LIST",
     help="Only these of the paper's machines; of multiplex also a100 and h100.  [default: the paper's]",
 )
+@click.option("--curves", "growing", is_flag=True, help="Of multiplex: Figures 12 and 13, too.")
 @workers_options
 @page_option
 def reproduce(
@@ -59,6 +60,7 @@ def reproduce(
     options: RunOptions,
     as_json: bool,
     machine: str | None,
+    growing: bool,
     cache: str | None,
     jobs: int | None,
     dask: str | None,
@@ -72,7 +74,8 @@ def reproduce(
 
     The multiplex paper: the gains of Figures 11, 14 and 15, and the share of Figure 1, on gtx285, gtx480-16k, gtx480
     and gtx285-gpgpusim. At full size that takes about an hour of a core. --machine a100,h100 shows what is left to gain
-    on machines of today, which the paper does not have.
+    on machines of today, which the paper does not have. --curves adds Figures 12 and 13, in which the work of MV and
+    FFT grows.
 
     KERNELS are some of the paper's benchmarks; without them all are run. Finished runs are kept, as with `sweep`.
     """
@@ -91,8 +94,10 @@ def reproduce(
 
         if page is not None:
             raise UsageError("there is no page of this paper", place="--html", found=paper, expected="unified")
-        reproduce_multiplex(kernels, samples, size, options, as_json, machine, cache, jobs, dask)
+        reproduce_multiplex(kernels, samples, size, options, as_json, machine, growing, cache, jobs, dask)
         return
+    if growing:
+        raise UsageError("there are no curves of this paper", place="--curves", found=paper, expected="multiplex")
     cases, by_registers = _cases(Path(samples), kernels, machine, size)
     kept = Cache(finished_runs(cache))
     points: list[ReproducedCase] = []

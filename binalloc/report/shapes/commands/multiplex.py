@@ -317,7 +317,7 @@ class MeanGainJson(TypedDict):
         says(
             "a scheme, with the best of its versions for each benchmark; `hw K+1` to `hw K+3` and `hw, no limit` for "
             "one number of blocks beyond static memory; `best` for the best software version; `shorter`, `today`, "
-            "`any` and `free` as in `kernels`; or `vtb-pipe`, of which there is no version"
+            "`any` and `free` as in `kernels`; or `vtb, named` for merged blocks that hand turns on at named barriers"
         ),
     ]
     here: Annotated[float | None, says("geometric mean of emulated speedups; null if there is no such version")]
@@ -364,6 +364,45 @@ class PaperOrderJson(TypedDict):
     ]
 
 
+class CurvePointJson(TypedDict):
+    """This object is one point of such a figure: a kernel with so much work on a card."""
+
+    machine: Annotated[str, says("name of the machine")]
+    extent: Annotated[int, says("rows or transforms of the whole launch")]
+    sm_blocks: Annotated[int, says("blocks of it that one SM gets, and that were run")]
+    status: Annotated[str, says("as in `kernels`")]
+    reason: Annotated[str, says("why there are no figures; empty if there are")]
+    original_cycles: Annotated[int | None, says("emulated cycles of the original; null if it did not run")]
+    original_blocks: Annotated[int | None, says("resident blocks per SM of the original; null if it did not run")]
+    speedup: Annotated[float | None, says("emulated speedup of the best proven `vtb-pipe`; null if there is none")]
+    blocks: Annotated[int | None, says("blocks of the original that an SM holds of that; null if there is none")]
+    shorter_regions: Annotated[bool | None, says("whether its access regions were made shorter; null if none is there")]
+    throughput: Annotated[
+        float | None, says("throughput of the original, over that of the original on `gtx480`; null if one did not run")
+    ]
+    pipe_throughput: Annotated[float | None, says("the same of `vtb-pipe`; null if there is none")]
+
+
+class CurveJson(TypedDict):
+    """This object is a figure of the multiplex paper in which the work grows."""
+
+    figure: Annotated[int, says("number of the figure: 12 or 13")]
+    kernel: Annotated[str, says("the paper's name of the benchmark")]
+    work: Annotated[str, says("what there is more of: `rows` or `transforms`")]
+    points: Annotated[list[CurvePointJson], says("its points, machine by machine")]
+    gain: Annotated[float | None, says("geometric mean of the speedups on `gtx480`; null if there are none")]
+    paper_gain: Annotated[float, says("mean that the paper states")]
+    largest: Annotated[float | None, says("largest speedup on `gtx480`; null if there is none")]
+    paper_largest: Annotated[float, says("largest speedup that the paper states")]
+    small_over_large: Annotated[
+        float | None,
+        says(
+            "geometric mean of the throughputs of `vtb-pipe` on `gtx480-16k`, over those of the original on `gtx480`; "
+            "the paper says that they are similar for MV; null if there are none"
+        ),
+    ]
+
+
 class MultiplexReproductionJson(TypedDict):
     """These fields have the multiplex paper's figures beside ours."""
 
@@ -377,6 +416,7 @@ class MultiplexReproductionJson(TypedDict):
         says("orders of schemes, machines and numbers of blocks; empty if none of the paper's machines was run"),
     ]
     kernels: Annotated[list[MultiplexedKernelJson], says("benchmarks on each machine")]
+    curves: Annotated[list[CurveJson], says("Figures 12 and 13; empty without `--curves`")]
 
 
 class ReproduceMultiplexJson(Versioned, MultiplexReproductionJson):
