@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
-from binalloc.laboratory.multiplex.gains import gain, gain_as_is, kinds_of
+from binalloc.laboratory.multiplex.gains import ANY, TODAY, gain, gain_as_is, kinds_of, reached
 from binalloc.laboratory.multiplex.orders import judged_orders
 from binalloc.laboratory.multiplex.paper import (
     AVERAGES,
@@ -66,7 +66,7 @@ def kernel_json(case: MultiplexedCase) -> MultiplexedKernelJson:
     alone, free = found.get("shorter"), found.get("free")
     if alone is not None and not (alone["same_results"] and alone["proven"]):
         alone = None
-    return {
+    out: MultiplexedKernelJson = {
         "machine": case.machine,
         "kernel": case.kernel,
         "sample": case.sample,
@@ -85,7 +85,11 @@ def kernel_json(case: MultiplexedCase) -> MultiplexedKernelJson:
         "free_blocks": None if free is None else free["blocks"],
         "schemes": found.get("schemes", []),
         "auto": found.get("auto"),
+        "reached": {"today": None, "any": None},
     }
+    shares = {kind: reached(out, kind) for kind in (TODAY, ANY)}
+    out["reached"] = {"today": _rounded(shares[TODAY]), "any": _rounded(shares[ANY])}
+    return out
 
 
 def _curve(curve: Curve, points: Sequence[MeasuredPoint]) -> CurveJson:
@@ -152,6 +156,10 @@ def _mean(machine: str, kind: str, kernels: Sequence[MultiplexedKernelJson]) -> 
         "largest_kernel": None if largest is None else largest[1],
         "paper_largest": LARGEST.get(machine, {}).get(kind),
     }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def _rounded_mean(values: Sequence[float]) -> float | None:

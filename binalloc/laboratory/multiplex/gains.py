@@ -18,6 +18,8 @@ MORE = {"hw K+1": 1, "hw K+2": 2, "hw K+3": 3, "hw, no limit": None}
 """Kinds of `hw` with so many blocks beyond those of static memory."""
 HANDED = "vtb, named"
 """Merged blocks that hand the turn on at named barriers, which the paper does without."""
+LITTLE = 0.02
+"""A gain below this one is none: so much do cycles change if blocks start a little later."""
 SHORTER, TODAY, ANY, FREE = "shorter", "today", "any", "free"
 _ON_CARDS = (SHORTER, VTB, PIPE, CO_VTB, BEST, HANDED, HW, CO_HW, TODAY, ANY, FREE)
 _SIMULATED = (SHORTER, *MORE, HW, CO_HW, ANY, FREE)
@@ -61,6 +63,15 @@ def gain(kernel: MultiplexedKernelJson, kind: str) -> float | None:
         return None if auto is None else auto["any"]["speedup"]
     found = version_of(kernel, kind)
     return None if found is None else found["speedup"]
+
+
+def reached(kernel: MultiplexedKernelJson, kind: str) -> float | None:
+    """Return how much of what free blocks gain a kind gains; None where they gain less than `LITTLE`, or one is
+    missing."""
+    free, value = kernel["free"], gain(kernel, kind)
+    if free is None or value is None or free < 1 + LITTLE:
+        return None
+    return (value - 1) / (free - 1)
 
 
 def gain_as_is(kernel: MultiplexedKernelJson, kind: str) -> float | None:

@@ -9,7 +9,7 @@ from binalloc.laboratory.multiplex.gains import FREE, SHORTER, TODAY, gain, kind
 from binalloc.laboratory.multiplex.paper import BEST, CURVE_MACHINES, GTX480_16K, GTX480_48K, MODERN, SIMULATED
 from binalloc.pipeline.multiplex.build import HW, NAMED, PIPE
 from binalloc.printable import count
-from binalloc.report.table import table
+from binalloc.report.table import cell, table
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.multiplex import (
@@ -29,7 +29,8 @@ at the number of blocks that suits it best.
 in use: part of a block's life in access regions as they are, and made shorter; the paper's is over its ten kernels.
 *: without a proof. any: the fastest version with a proof, or the original; today: without instructions that no GPU has.
 as is: the mean with access regions as they are alone. of N: so many kernels have such a version.
-free: the original's code as if blocks needed no shared memory of the SM. -: no such version.
+free: the original's code as if blocks needed no shared memory of the SM; reached: so much of its gain today / any have.
+-: no such version, or no gain.
 Collaborative schemes (co-) are made of MC, STO and HG alone, as in the paper. best: of the paper's schemes vtb,
 vtb-pipe and co-vtb. vtb, named (n): turns are handed on at named barriers, of which the paper makes no use.
 On gtx285-gpgpusim only versions that get memory as they run are made. K: blocks that static memory allows.
@@ -132,19 +133,20 @@ def _left(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson])
 def _machine(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson]) -> str:
     """Return the table of a machine, and sentences on it."""
     kinds = kinds_of(machine["machine"])
-    head = ["kernel", "blocks", "bytes", "in use", "if shorter", *kinds]
+    head = ["kernel", "blocks", "bytes", "in use", "if shorter", *kinds, "reached"]
     rows: list[list[object]] = [_row(k, kinds) for k in kernels if k["status"] == "ok"]
     means = {m["name"]: m for m in machine["means"]}
     share, shorter = _percent(machine["region_share"]), _percent(machine["shorter_region_share"])
     paper = _percent(machine["paper_region_share"])
-    rows.append(["mean", None, None, share, shorter, *(_mean(means[kind], kernels) for kind in kinds)])
-    rows.append(["as is", None, None, share, None, *(means[kind]["as_is"] for kind in kinds)])
+    rows.append(["mean", None, None, share, shorter, *(_mean(means[kind], kernels) for kind in kinds), None])
+    rows.append(["as is", None, None, share, None, *(means[kind]["as_is"] for kind in kinds), None])
     modern = machine["machine"] in MODERN
     if not modern:
-        rows.append(["the paper's", None, None, paper, None, *(_two(means[kind]["paper"]) for kind in kinds)])
-    rows.append(["largest", None, None, None, None, *(means[kind]["largest"] for kind in kinds)])
+        rows.append(["the paper's", None, None, paper, None, *(_two(means[kind]["paper"]) for kind in kinds), None])
+    rows.append(["largest", None, None, None, None, *(means[kind]["largest"] for kind in kinds), None])
     if not modern:
-        rows.append(["the paper's", None, None, None, None, *(_two(means[kind]["paper_largest"]) for kind in kinds)])
+        largest = [_two(means[kind]["paper_largest"]) for kind in kinds]
+        rows.append(["the paper's", None, None, None, None, *largest, None])
     out = f"{machine['machine']}\n\n" + table(head, rows)
     for k in kernels:
         if k["status"] != "ok":
@@ -165,7 +167,9 @@ def _limits(kernels: list[MultiplexedKernelJson]) -> str:
 def _row(kernel: MultiplexedKernelJson, kinds: tuple[str, ...]) -> list[object]:
     shares = [_percent(kernel["region_share"]), _percent(kernel["shorter_region_share"])]
     head = [kernel["kernel"], kernel["original_blocks"], kernel["shared_bytes"], *shares]
-    return [*head, *(_cell(kernel, kind) for kind in kinds)]
+    both = kernel["reached"]
+    reached = " / ".join(cell(_percent(share)) for share in (both["today"], both["any"]))
+    return [*head, *(_cell(kernel, kind) for kind in kinds), reached]
 
 
 def _mean(mean: MeanGainJson, kernels: list[MultiplexedKernelJson]) -> str | None:

@@ -261,6 +261,15 @@ class ChosenVersionsJson(TypedDict):
     any: Annotated[ChosenVersionJson, says("among all versions")]
 
 
+class ReachedJson(TypedDict):
+    """This object is the gain of choices, less 1, over that of blocks that need no shared memory, less 1."""
+
+    today: Annotated[
+        float | None, says("that of `auto.today`; null where `free` is below 1.02, or there is no figure")
+    ]
+    any: Annotated[float | None, says("that of `auto.any`; null as above")]
+
+
 class MultiplexedKernelJson(TypedDict):
     """This object is a benchmark of the multiplex paper on a machine."""
 
@@ -307,6 +316,7 @@ class MultiplexedKernelJson(TypedDict):
     free_blocks: Annotated[int | None, says("resident blocks per SM in that case")]
     schemes: Annotated[list[ReproducedVersionJson], says("the versions of the schemes")]
     auto: Annotated[ChosenVersionsJson | None, says("the choices among all versions and the original")]
+    reached: Annotated[ReachedJson, says("how much of the gain of `free` the choices reach")]
 
 
 class MeanGainJson(TypedDict):

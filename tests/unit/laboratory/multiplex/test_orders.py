@@ -194,3 +194,23 @@ def test_means_are_geometric_and_what_is_slower_is_said() -> None:
     assert text.splitlines()[0].endswith("emulated: 2.00 on gtx285 over 2 kernels (1.44).")
     assert "Slower than the original are 1 of 2 versions: MV vtb of 2 0.500.\n" in text
     assert "SP: no figures: it faulted\n" in text
+
+
+def test_what_free_blocks_gain_is_reached_in_part() -> None:
+    def shares(today: float, any_: float, free: float | None) -> dict[str, Any]:
+        made: Any = kernel("MV", "gtx285", version("vtb", today)) | {
+            "shorter": None, "free": None if free is None else {"speedup": free, "blocks": 8},
+            "auto": {"today": choice("vtb", today), "any": choice("hw", any_)},
+        }  # fmt: skip
+        found = multiplex_reproduction_json([MultiplexedCase("gtx285", "MV", "MV", made)], Tally(), False, "kept")
+        text = render_multiplex_reproduction(found)
+        (row,) = [line for line in text.splitlines() if line.startswith("MV ")]
+        reached: Any = found["kernels"][0]["reached"]
+        said = " / ".join("-" if share is None else f"{share:.1%}" for share in reached.values())
+        assert row.endswith(f"  {said}")
+        return reached  # type: ignore[no-any-return]
+
+    assert shares(1.25, 2.5, 2.0) == {"today": 0.25, "any": 1.5}
+    assert shares(1.0, 1.0, 1.02) == {"today": 0.0, "any": 0.0}
+    assert shares(1.5, 1.5, 1.01) == {"today": None, "any": None}, "there is nothing to reach"
+    assert shares(1.5, 1.5, None) == {"today": None, "any": None}
