@@ -25,7 +25,7 @@ from binalloc.verify.multiplex.division import Division
 from binalloc.verify.multiplex.merged.check import check_merged
 from tests.fuzz.campaign import campaign, timed
 from tests.property.transform.multiplex.test_cuts import cut
-from tests.property.transform.multiplex.test_public import MACHINE, left, same
+from tests.property.transform.multiplex.test_public import MACHINE, fits, left, same
 from tests.support.generator.transform.exchanges import exchanging
 from tests.support.generator.transform.wide_exchanges import widely_exchanging
 from tests.support.kits.transform.wide_cases import Report
@@ -57,8 +57,11 @@ def _report(seed: int) -> Report:
         for step in shortened(module, "k", launch.block):
             given = step.module
     for number, (name, made, own) in enumerate(_versions(given, launch, seed, report)):
-        report.counts[f"versions: {name}"] += 1
         code = schedule(made, MACHINE)
+        if not fits(code, own):
+            report.counts[f"too large: {name}"] += 1
+            continue
+        report.counts[f"versions: {name}"] += 1
         for k, scheduler in enumerate(sorted(SCHEDULERS)):
             sms = 3 if (seed + number + k) % 2 else 1
             try:

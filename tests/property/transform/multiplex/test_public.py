@@ -3,6 +3,8 @@ has had the memory in between: so access regions are where something is in use, 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,12 @@ def left(module: Module, launch: Launch, **options: object) -> dict[str, np.ndar
     """What a launch leaves; `--check` finds reads of words that the block has not written since it got them."""
     given = RunOptions(machine=MACHINE, check=True, race=True, **{"sms": 1, **options})  # type: ignore[arg-type]
     return dict(run_launch(module, "k", launch, given).buffers)
+
+
+def fits(module: Module, launch: Launch) -> bool:
+    """Whether an SM has registers for a block; for larger ones a rewrite would leave fewer. Warps get eight at a time."""
+    each = -(-module.function("k").info.registers // 8) * 8
+    return math.prod(launch.block) * each <= MACHINE.sm.registers_per_sm
 
 
 def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
