@@ -30,7 +30,7 @@ def left(module: Module, launch: Launch, **options: object) -> dict[str, np.ndar
 
 
 def fits(module: Module, launch: Launch) -> bool:
-    """Whether an SM has registers for a block; for larger ones a rewrite would leave fewer. Warps get eight at a time."""
+    """Whether an SM has registers for a block; a rewrite would leave larger ones fewer."""
     each = -(-module.function("k").info.registers // 8) * 8
     return math.prod(launch.block) * each <= MACHINE.sm.registers_per_sm
 

@@ -89,6 +89,24 @@ def order_rows() -> Iterator[str]:
         yield f"| {one['order']} | {HOLDS[one['holds']]} | {one['counters']} |"
 
 
+def curve_rows() -> Iterator[str]:
+    for curve in results()["curves"]:
+        for extent in dict.fromkeys(p["extent"] for p in curve["points"]):
+            cells = [f"{p[k]:.3f}" for p in curve["points"] if p["extent"] == extent
+                     for k in ("throughput", "pipe_throughput")]  # fmt: skip
+            yield f"| {curve['figure']} | {extent:,} {curve['work']} | {' | '.join(cells)} |"
+
+
+def test_the_page_has_the_curves() -> None:
+    assert [line for line in page().splitlines() if re.match(r"\| 1[23] \|", line)] == list(curve_rows())
+    said = " ".join(page().split())
+    for curve in results()["curves"]:
+        gains = f"{number(curve['gain'])} on average and {number(curve['largest'])} at most"
+        assert f"{curve['kernel']} {gains} ({number(curve['paper_gain'])} and {number(curve['paper_largest'])})" in said
+    (mv, _) = results()["curves"]
+    assert f"is {number(mv['small_over_large'])} times as fast as the original at 48 KB" in said
+
+
 def test_the_page_has_the_orders() -> None:
     found = [line for line in page().splitlines() if re.search(r"\| (holds|does not hold|not known) \|", line)]
     assert found == list(order_rows())
