@@ -21,6 +21,7 @@ from binalloc.isa.interface.places import TRUE
 from binalloc.isa.interface.roles import Roles
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, View
+from binalloc.isa.kinds import Space
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,12 @@ class Builder(Protocol):
 
     def store_local(self, source: int, offset: int, guard: Guard = ALWAYS) -> Instr:
         """Return an instruction: the spill word at byte `offset` of the thread's local memory = source."""
+
+    def load(self, target: int, space: Space, size: int, base: int | None, offset: int) -> Instr:
+        """Return an instruction: target = 1, 2 or 4 bytes, zeros behind them, of shared or local memory."""
+
+    def store(self, source: int, space: Space, size: int, base: int | None, offset: int) -> Instr:
+        """Return an instruction: 1, 2 or 4 bytes of shared or local memory = the lowest of source."""
 
     def slot_pointer(self, register: int) -> Instr:
         """Return an instruction: register = address of the thread's first slot."""
@@ -197,6 +204,10 @@ class InstructionSet(Protocol):
     def readdress(self, instr: Instr, base: int | None, offset: int) -> Instr:
         """Return a memory access at another address: the register `base`, if any, plus `offset` bytes. Raises
         ValueError if the encoding has no room for the offset."""
+
+    def in_space(self, instr: Instr, space: Space) -> Instr | None:
+        """Return the load or store that differs in nothing but its memory, which is `space`: shared or local. None
+        where there is none."""
 
     def recall(self, instr: Instr, distance: int) -> Instr:
         """Return the direct call with another distance to its callee: words relative to the next instruction."""

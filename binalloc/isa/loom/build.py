@@ -5,10 +5,14 @@ from __future__ import annotations
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import SLOT_ROW, TRUE
 from binalloc.isa.interface.view import ALWAYS, Guard
+from binalloc.isa.kinds import Space
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import BAR_MODES, FORM_CONST, FORM_IMM, ICMPS, MODIFIERS, SPECIAL_REGISTERS, WIDTHS
 
 _WORD = WIDTHS.index("32")  # value of the field `width`: 32 bits
+_WIDTHS = {1: WIDTHS.index("U8"), 2: WIDTHS.index("U16"), 4: _WORD}  # by bytes
+_LOADS = {Space.SHARED: "LDS", Space.LOCAL: "LDL"}
+_STORES = {Space.SHARED: "STS", Space.LOCAL: "STL"}
 _XOR = 0xF0 ^ 0xCC  # table of LOP3 for the exclusive or of its first two operands
 _WHOLE = 0xFFFFFFFF  # mask of an immediate
 _RIGHT = MODIFIERS["dir"].values.index("R")
@@ -46,6 +50,16 @@ def load_local(target: int, offset: int, guard: Guard = ALWAYS) -> Instr:
 
 def store_local(source: int, offset: int, guard: Guard = ALWAYS) -> Instr:
     return make("STL", rb=source, ra=RZ, moff=offset, width=_WORD, spill=1, guard=guard)
+
+
+def load(target: int, space: Space, size: int, base: int | None, offset: int) -> Instr:
+    """Return an instruction: target = 1, 2 or 4 bytes, zeros behind them, of shared or local memory."""
+    return make(_LOADS[space], rd=target, ra=RZ if base is None else base, moff=offset, width=_WIDTHS[size])
+
+
+def store(source: int, space: Space, size: int, base: int | None, offset: int) -> Instr:
+    """Return an instruction: 1, 2 or 4 bytes of shared or local memory = the lowest of source."""
+    return make(_STORES[space], rb=source, ra=RZ if base is None else base, moff=offset, width=_WIDTHS[size])
 
 
 def slot_pointer(register: int) -> Instr:

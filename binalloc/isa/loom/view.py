@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from binalloc.isa.instruction import Instr
+from binalloc.isa.instruction import Instr, default_fields
 from binalloc.isa.interface.places import PRED, PREDICATES, REG
 from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
 from binalloc.isa.kinds import File, Flow, Space
@@ -17,6 +17,7 @@ from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
     ATOMIC_OPS,
     BAR_MODES,
+    BY_NAME,
     CACHE_OPS,
     FORM_C_CONST,
     FORM_CONST,
@@ -242,6 +243,14 @@ def _signed(names: tuple[str, ...]) -> tuple[tuple[str, _Parts], ...]:
     return tuple((name, _parts(name)) for name in sorted(names) if name not in _LINK_FIELDS)
 
 
+_TWINS = {
+    "LDS": {Space.SHARED: "LDS", Space.LOCAL: "LDL"}, "LDL": {Space.SHARED: "LDS", Space.LOCAL: "LDL"},
+    "STS": {Space.SHARED: "STS", Space.LOCAL: "STL"}, "STL": {Space.SHARED: "STS", Space.LOCAL: "STL"},
+}  # fmt: skip
+"""Loads and stores that differ in nothing but their memory, by opcode and memory."""
+_SHARED_ALONE = ("cache",)  # fields of accesses to shared memory that local ones do not have
+
+
 def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
     """Return the instruction with register or predicate fields changed: field name -> new number."""
     return Instr(instr.op, {**instr.f, **mapping}, instr.guard, instr.guard_neg, instr.ctrl) if mapping else instr
@@ -269,6 +278,18 @@ def readdress(instr: Instr, base: int | None, offset: int) -> Instr:
     if not field.minimum <= offset <= field.maximum:
         raise ValueError(f"{offset} is not an offset")
     return rename(instr, {"ra": RZ if base is None else base, "moff": offset})
+
+
+def in_space(instr: Instr, space: Space) -> Instr | None:
+    """Return the same load or store in shared or local memory, None where there is none."""
+    name = _TWINS.get(instr.op.name, {}).get(space)
+    if name is None:
+        return None
+    if any(instr.f.get(field) for field in _SHARED_ALONE):
+        return None
+    op = BY_NAME[name]
+    fields = {field: instr.f.get(field, value) for field, value in default_fields(op, instr.f).items()}
+    return Instr(op, fields, instr.guard, instr.guard_neg)
 
 
 def recall(instr: Instr, distance: int) -> Instr:

@@ -58,6 +58,7 @@ class Loom:
     links = staticmethod(views.links)
     relink = staticmethod(views.relink)
     readdress = staticmethod(views.readdress)
+    in_space = staticmethod(views.in_space)
     recall = staticmethod(views.recall)
 
     register_copy = staticmethod(recognise.register_copy)
