@@ -51,6 +51,8 @@ def multiplexing_json(found: Multiplexing, output: str | None, names: Mapping[st
     }
     if found.shorter is not None:
         out["shorter"] = _scheme(found, found.shorter, names)
+    if found.own is not None:
+        out["own"] = _scheme(found, found.own, names)
     if isinstance(found.share, BinallocError):
         out["region_share"], out["region_share_refused"] = None, found.share.text(names)
     elif found.share is not None:
@@ -71,7 +73,7 @@ def chosen_json(found: Multiplexing, best: Tried | None) -> ChosenVersionJson:
         }
     wanted, speedup = best.wanted, found.speedup(best)
     assert speedup is not None
-    return {
+    out: ChosenVersionJson = {
         "scheme": wanted.scheme,
         "merge": wanted.merge,
         "barriers": wanted.barriers if wanted.scheme in MERGED else None,
@@ -79,6 +81,9 @@ def chosen_json(found: Multiplexing, best: Tried | None) -> ChosenVersionJson:
         "shorter_regions": wanted.shorter,
         "speedup": round(speedup, 4),
     }
+    if wanted.own:
+        out["own_words"] = True
+    return out
 
 
 def timelines_json(found: Multiplexing, request: Request) -> TimelinesJson:
@@ -116,6 +121,8 @@ def turns_json(turns: Turns, launch: Launch, names: Mapping[str, str], without: 
     }
     if tried.shorter is not None:
         out["shorter"] = _scheme(tried, tried.shorter, names)
+    if tried.own is not None:
+        out["own"] = _scheme(tried, tried.own, names)
     return out
 
 
@@ -136,6 +143,7 @@ def _scheme(found: Multiplexing, tried: Tried, names: Mapping[str, str]) -> Sche
         "barriers": wanted.barriers if wanted.scheme in MERGED else None,
         "over": wanted.over,
         "shorter_regions": wanted.shorter,
+        "own_words": wanted.own,
         "refused": None if tried.refused is None else tried.refused.text(names),
     }
     if version is not None:
@@ -220,14 +228,19 @@ def versions_table(found: TriedSchemesJson) -> TextTable | None:
 def reasons(found: TriedSchemesJson) -> list[str]:
     """Return how versions divide memory, and why others were not run or proven, a line each."""
     divided = [f"{version_name(one)}: {_division(one)}" for one in found["schemes"] if "divided" in one]
-    none = [f"No {version_name(one)}: {one['refused']}" for one in _every(found) if one["refused"] is not None]
+    own = found.get("own")
+    known = None if own is None else own["refused"]  # of no version with own words
+    none = [
+        f"No {version_name(one)}: {one['refused']}" for one in _every(found)
+        if one["refused"] is not None and (one is own or not one["own_words"] or one["refused"] != known)
+    ]  # fmt: skip
     unproven = ((version_name(one), one.get("unproven")) for one in _every(found))
     return [*divided, *none, *(f"No proof of {name}: {why}" for name, why in unproven if why is not None)]
 
 
 def _every(found: TriedSchemesJson) -> list[MultiplexedVersionJson]:
-    alone = found.get("shorter")
-    return [*([alone] if alone is not None else []), *found["schemes"]]
+    alone = (found.get("shorter"), found.get("own"))
+    return [*(each for each in alone if each is not None), *found["schemes"]]
 
 
 def _versions(found: TriedSchemesJson) -> str:
@@ -263,8 +276,8 @@ def _answer(found: MultiplexJson, made: list[SchemeJson]) -> str:
 
 def version_name(each: MultiplexedVersionJson | ChosenVersionJson) -> str:
     """Return the name of a version."""
-    barriers, shorter = each["barriers"] or BLOCK, each["shorter_regions"]
-    return Wanted(each["scheme"], each["merge"], barriers, each["over"], shorter=shorter).name
+    barriers, shorter, own = each["barriers"] or BLOCK, each["shorter_regions"], each.get("own_words", False)
+    return Wanted(each["scheme"], each["merge"], barriers, each["over"], shorter=shorter, own=own).name
 
 
 def _division(each: SchemeJson) -> str:

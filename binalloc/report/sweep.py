@@ -166,7 +166,8 @@ def _version(row: Row) -> str | None:
 def _named(row: Row) -> list[str]:
     if row.scheme is None:
         return []
-    return [Wanted(row.scheme, row.merge, row.barriers or BLOCK, shorter=bool(row.shorter_regions)).name]
+    short, own = bool(row.shorter_regions), bool(row.own_words)
+    return [Wanted(row.scheme, row.merge, row.barriers or BLOCK, shorter=short, own=own).name]
 
 
 def render_counts(rows: Sequence[Row]) -> str:

@@ -37,8 +37,9 @@ AS_THEY_RUN = (HW, CO_HW)
 """The schemes whose instructions no GPU has."""
 SCHEMES = (VTB, PIPE, HW, CO_VTB, CO_HW)
 """All schemes, in the order in which reports have them."""
-SHORTER = "shorter"
-"""Stands for no scheme at all: access regions are shorter."""
+SHORTER, OWN = "shorter", "own"
+"""Stand for no scheme at all: access regions are shorter, or threads' own words are in local memory."""
+ALONE = (SHORTER, OWN)
 
 
 def barriers_of(machine: Machine) -> tuple[str, ...]:
@@ -57,6 +58,7 @@ class Wanted:
     #: of CO-VTB and CO-HW: what is private; empty: the cut that the model chooses
     splits: tuple[Split, ...] = ()
     shorter: bool = False  #: access regions are made shorter first
+    own: bool = False  #: words that belong to one thread for a while go to its local memory first
     private: int | None = None  #: of CO-VTB and CO-HW: private bytes as a bitset, in place of `splits`
 
     @property
@@ -64,10 +66,13 @@ class Wanted:
         """Return the version's name in reports."""
         if self.scheme == SHORTER:
             return "shorter regions alone"
+        if self.scheme == OWN:
+            return "own words alone"
         several = f" of {self.merge}" if self.merge is not None else ""
         several += ", named barriers" if self.barriers == NAMED else ""
         more = f" with {self.over} more" if self.over is not None else ""
-        return self.scheme + several + more + (", shorter regions" if self.shorter else "")
+        first = (", shorter regions" if self.shorter else "") + (", own words" if self.own else "")
+        return self.scheme + several + more + first
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
-from binalloc.pipeline.multiplex.build import SHORTER, Wanted, barriers_of
+from binalloc.pipeline.multiplex.build import OWN, SHORTER, Wanted, barriers_of
 from binalloc.pipeline.multiplex.free import without_limit
 from binalloc.pipeline.multiplex.multiplexing import AUTO, Multiplexing, Tried, multiplex_kernel, wanted_versions
 from binalloc.pipeline.multiplex.reasons import why_none
@@ -51,8 +51,8 @@ def versions_among(among: str, machine: Machine) -> list[Wanted]:
 
 
 def every_version(among: str, machine: Machine) -> list[Wanted]:
-    """Return the same, with shorter access regions alone in front."""
-    return [Wanted(SHORTER, shorter=True), *versions_among(among, machine)]
+    """Return the same, with shorter access regions and own words alone in front."""
+    return [Wanted(SHORTER, shorter=True), Wanted(OWN, own=True), *versions_among(among, machine)]
 
 
 def require_multiplexable(explicit: bool, running: bool) -> None:

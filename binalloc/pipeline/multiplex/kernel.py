@@ -32,6 +32,7 @@ def multiplex(
     over: int | None = None,
     splits: Sequence[str] = (),
     shorter: bool | None = None,
+    own: bool | None = None,
     share: bool = False,
 ) -> Multiplexing:
     """Let blocks of a kernel use shared memory in turns, so that more of them run, and measure the gain.
@@ -49,6 +50,8 @@ def multiplex(
         splits: which rows of shared variables are private, as `vertices=16`, of schemes with a private part. Without
             splits the best cut is chosen.
         shorter: whether access regions are made shorter first; None for both.
+        own: whether words that belong to one thread for a while go to its local memory first; None for both, unless
+            `shorter` is given.
         share: whether the share of a block's life in access regions is measured.
 
     Returns:
@@ -78,5 +81,5 @@ def multiplex(
     request = replace(request, kernel=kernel, launch=fitting(request.launch, module, kernel))
     kinds = kinds_of_barriers(scheme, barriers, request.machine)
     cuts = [Split.parse(text) for text in splits]
-    versions = wanted_versions(scheme, merge, over, cuts, shorter, today, kinds)
+    versions = wanted_versions(scheme, merge, over, cuts, shorter, today, kinds, own)
     return multiplex_kernel(module, request, list(versions), share)

@@ -7,18 +7,20 @@ step by step, of the bytes that would be written: shorter access regions, the sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from binalloc.errors import BinallocError, KernelFault, LimitHit, Refused
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.multiplex.build import (
+    ALONE,
     AS_THEY_RUN,
     BLOCK,
     CO_HW,
     CO_VTB,
     HW,
+    OWN,
     PIPE,
     SHORTER,
     VTB,
@@ -31,7 +33,7 @@ from binalloc.pipeline.multiplex.build import (
 from binalloc.pipeline.multiplex.fit import fastest, unmeasured
 from binalloc.pipeline.multiplex.record import how_made
 from binalloc.pipeline.multiplex.share import region_share
-from binalloc.pipeline.multiplex.shorter import Shorter, shorter_regions
+from binalloc.pipeline.multiplex.shorter import Shorter, own_words, shorter_regions
 from binalloc.pipeline.original import baseline, run_original
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.steps.measure import same_results
@@ -57,7 +59,7 @@ class Tried:
     version: Version | None = None
     refused: BinallocError | None = None  #: why there is none
     same: bool | None = None  #: whether it left the same results as the original
-    built: Built | None = None  #: what was built; None for shorter regions alone
+    built: Built | None = None  #: what was built; None for shorter regions or own words alone
     unproven: str = ""  #: what the checkers could not prove; "" if there is a proof
 
     @property
@@ -75,6 +77,7 @@ class Multiplexing:
     original: Version  #: the fastest way to run the kernel that was found, as it came or with other registers
     tried: list[Tried]
     shorter: Tried | None = None  #: shorter access regions alone, if they were asked for
+    own: Tried | None = None  #: likewise words of one thread in local memory alone
     #: share of a block's life in access regions (`share`), or why there is none; None if it was not asked for
     share: float | BinallocError | None = None
 
@@ -90,11 +93,15 @@ class Multiplexing:
         good = [t for t in self.tried if t.may_be_used]
         return max(good, key=lambda t: self.speedup(t) or 0, default=None)
 
+    @property
+    def every(self) -> list[Tried]:
+        """Return all versions, those without a scheme first."""
+        return [*(each for each in (self.shorter, self.own) if each is not None), *self.tried]
+
     def usable(self, today: bool) -> list[Tried]:
-        """Return all versions that may be used, shorter regions alone among them. today: without instructions that no
+        """Return all versions that may be used, those without a scheme among them. today: without instructions that no
         GPU has."""
-        every = self.tried if self.shorter is None else [self.shorter, *self.tried]
-        return [t for t in every if t.may_be_used and not (today and t.wanted.scheme in AS_THEY_RUN)]
+        return [t for t in self.every if t.may_be_used and not (today and t.wanted.scheme in AS_THEY_RUN)]
 
     def chosen(self, today: bool) -> Tried | None:
         """Return the fastest of all versions that may be used, shorter regions alone among them; None where the
@@ -113,25 +120,34 @@ def kinds_of_barriers(scheme: str | None, named: str | None, machine: Machine) -
 
 def wanted_versions(
     scheme: str | None, merge: int | None, over: int | None, splits: Sequence[Split] = (), shorter: bool | None = None,
-    today: bool = False, barriers: Sequence[str] = (BLOCK,),
+    today: bool = False, barriers: Sequence[str] = (BLOCK,), own: bool | None = None,
 ) -> Iterator[Wanted]:
     """Yield the versions that options ask for: VTB of two and four blocks, CO-VTB of two, and no limit, where they do
     not say. A pipe and the collaborative ones are built only if the scheme is named, or is AUTO, which stands for all.
-    shorter: with shorter access regions, or as they are; None: both. today: without what no GPU has. barriers: each of
-    VTB, the first of CO-VTB."""
-    for short in (False, True) if shorter is None else (shorter,):
+    shorter: with shorter access regions, or as they are; None: both, and own words. own: with words of one thread in
+    local memory, or not. today: without what no GPU has. barriers: each of VTB, the first of CO-VTB."""
+    for short, local in _kinds_of_regions(shorter, own):
         if scheme in (None, VTB, AUTO):
             numbers = (2, 4) if merge is None else (merge,)
-            yield from (Wanted(VTB, merge=n, barriers=kind, shorter=short) for kind in barriers for n in numbers)
+            for kind in barriers:
+                yield from (Wanted(VTB, merge=n, barriers=kind, shorter=short, own=local) for n in numbers)
         if scheme in (PIPE, AUTO) and merge in (None, 2):
-            yield Wanted(PIPE, merge=2, shorter=short)
+            yield Wanted(PIPE, merge=2, shorter=short, own=local)
         if scheme in (None, HW, AUTO) and not today:
-            yield Wanted(HW, over=over, shorter=short)
+            yield Wanted(HW, over=over, shorter=short, own=local)
         if scheme in (CO_VTB, AUTO):
             number = 2 if merge is None else merge
-            yield Wanted(CO_VTB, merge=number, barriers=barriers[0], splits=tuple(splits), shorter=short)
+            yield Wanted(CO_VTB, number, barriers[0], splits=tuple(splits), shorter=short, own=local)
         if scheme in (CO_HW, AUTO) and not today:
-            yield Wanted(CO_HW, over=over, splits=tuple(splits), shorter=short)
+            yield Wanted(CO_HW, over=over, splits=tuple(splits), shorter=short, own=local)
+
+
+def _kinds_of_regions(shorter: bool | None, own: bool | None) -> list[tuple[bool, bool]]:
+    """Return the ways to treat access regions: whether they are made shorter, and whether own words are local."""
+    if own:
+        return [(False, True)]
+    without = [(False, False), (True, False)] if shorter is None else [(shorter, False)]
+    return without if own is False or shorter is not None else [*without, (False, True)]
 
 
 def multiplex_kernel(
@@ -146,16 +162,23 @@ def multiplex_kernel(
     """
     assert request.launch is not None
     original = _original(module, request) if original is None else original
-    shorter: Shorter | Refused | None = None
-    if any(wanted.shorter for wanted in versions):
-        request.progress(f"{request.kernel}: shorter access regions")
-        try:
-            shorter = shorter_regions(module, request)
-        except Refused as error:
-            shorter = error
-    alone = None if shorter is None else _noted(original, request, Wanted(SHORTER, shorter=True), module, shorter)
-    tried = [_noted(original, request, wanted, module, shorter) for wanted in versions]
-    return Multiplexing(original, tried, alone, _share(module, request) if share else None)
+    given: dict[str, Shorter | Refused] = {}
+    alone: dict[str, Tried] = {}
+    for kind, what, asked, make in (
+        (SHORTER, "shorter access regions", any(wanted.shorter for wanted in versions), shorter_regions),
+        (OWN, "own words", any(wanted.own for wanted in versions), own_words),
+    ):
+        if asked:
+            request.progress(f"{request.kernel}: {what}")
+            try:
+                given[kind] = make(module, request)
+            except Refused as error:
+                given[kind] = error
+            wanted = Wanted(kind, shorter=kind == SHORTER, own=kind == OWN)
+            alone[kind] = _noted(original, request, wanted, module, given)
+    tried = [_noted(original, request, wanted, module, given) for wanted in versions]
+    measured = _share(module, request) if share else None
+    return Multiplexing(original, tried, alone.get(SHORTER), alone.get(OWN), measured)
 
 
 def recorded(tried: Tried, request: Request, source: bytes) -> Module:
@@ -196,12 +219,14 @@ def _original(module: Module, request: Request) -> Version:
 
 
 def _noted(
-    original: Version, request: Request, wanted: Wanted, module: Module, shorter: Shorter | Refused | None
+    original: Version, request: Request, wanted: Wanted, module: Module, given: Mapping[str, Shorter | Refused]
 ) -> Tried:
-    """Return one version with its run, or why there is none."""
+    """Return one version with its run, or why there is none. given: the module with shorter access regions, and with
+    own words in local memory."""
     request.progress(f"{request.kernel}: {wanted.name}")
+    kind = SHORTER if wanted.shorter else OWN if wanted.own else ""
     try:
-        return _tried(original, request, wanted, module, shorter if wanted.shorter else None)
+        return _tried(original, request, wanted, module, given.get(kind))
     except _NOTED as error:
         return Tried(wanted, refused=error)
 
@@ -217,14 +242,15 @@ def _share(module: Module, request: Request) -> float | BinallocError:
 def _tried(
     original: Version, request: Request, wanted: Wanted, module: Module, shorter: Shorter | Refused | None
 ) -> Tried:
-    """Return one version with its run. shorter: the module with shorter access regions, where they are wanted."""
+    """Return one version with its run. shorter: the module with shorter access regions or own words, where they are
+    wanted."""
     assert request.launch is not None
     unproven = ""
     if isinstance(shorter, Refused):
         raise shorter
     if shorter is not None:
         module, unproven = shorter.module, shorter.unproven
-    built = None if wanted.scheme == SHORTER else build(module, request, wanted)
+    built = None if wanted.scheme in ALONE else build(module, request, wanted)
     made, launch = (module, request.launch) if built is None else (built.module, built.launch)
     options = replace(request.options, over=wanted.over)
     own = replace(request, launch=launch, options=options, profile=None, explain=False, prepared=Preparations())

@@ -19,7 +19,8 @@ def why_none(found: Multiplexing, without: Version, free: Version | BinallocErro
 
     without: the best version without turns. free: the original as if blocks needed no shared memory.
     """
-    parts = [_fastest(found.tried, without, machine), _alone(found.shorter, without)]
+    parts = [_fastest(found.tried, without, machine)]
+    parts += [_alone("shorter access regions", found.shorter, without), _alone("own words", found.own, without)]
     parts += [_limits(found.original), _ceiling(free, found.original)]
     return "; ".join(part for part in parts if part)
 
@@ -38,11 +39,11 @@ def _fastest(every: list[Tried], without: Version, machine: Machine) -> str:
     return text if _gain(best, without) > 1 else text + _lost(best.version, without, machine)
 
 
-def _alone(shorter: Tried | None, without: Version) -> str:
-    """Return how fast shorter access regions alone are; "" if there is no such version that may be used."""
-    if shorter is None or not shorter.may_be_used:
+def _alone(what: str, tried: Tried | None, without: Version) -> str:
+    """Return how fast a version without a scheme is; "" if there is none that may be used."""
+    if tried is None or not tried.may_be_used:
         return ""
-    return f"shorter access regions alone are {_gain(shorter, without):.3f} times as fast"
+    return f"{what} alone are {_gain(tried, without):.3f} times as fast"
 
 
 def _reasons(every: list[Tried]) -> list[tuple[str, int]]:

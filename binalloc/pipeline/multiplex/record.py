@@ -9,12 +9,14 @@ from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Module
 from binalloc.launch.merged import DYNAMIC, merge_of
 from binalloc.launch.merged import MERGED as HOW_MERGED
-from binalloc.pipeline.multiplex.build import BLOCK, MERGED, NAMED, SCHEMES, SHORTER, Built, Wanted
+from binalloc.pipeline.multiplex.build import ALONE, BLOCK, MERGED, NAMED, SCHEMES, Built, Wanted
 from binalloc.pipeline.steps.record import MULTIPLEXED
 from binalloc.printable import quoted
 
 SHORTENED = "shorter_regions"
 """Key in a provenance record for whether access regions were made shorter first."""
+OWN_WORDS = "own_words"
+"""Key in a provenance record for whether words of one thread went to its local memory first; missing where not."""
 BARRIERS = "barriers"
 """Key in a provenance record for the barriers at which merged blocks take turns."""
 PRIVATE = "private_bytes"
@@ -25,6 +27,8 @@ _MOST = 1 << 20  # bytes of shared memory: no GPU has as many
 def how_made(wanted: Wanted, built: Built | None) -> dict[str, object]:
     """Return what the record of a version says of its scheme."""
     how: dict[str, object] = {MULTIPLEXED: wanted.scheme, SHORTENED: wanted.shorter}
+    if wanted.own:
+        how[OWN_WORDS] = True
     if built is not None:
         how[DYNAMIC] = built.launch.dynamic_shared
     if built is not None and built.merge is not None:
@@ -45,15 +49,16 @@ def was_made(module: Module, kernel: str) -> Wanted | None:
     said = found[-1]
     scheme, shorter, merge = said[MULTIPLEXED], said.get(SHORTENED, False), merge_of(module, kernel)
     spans, barriers = _read_spans(said.get(PRIVATE, [])), said.get(BARRIERS, BLOCK)
-    known = scheme in (*SCHEMES, SHORTER) and barriers in (BLOCK, NAMED)
-    if not known or type(shorter) is not bool or spans is None:
+    own = said.get(OWN_WORDS, False)
+    known = scheme in (*SCHEMES, *ALONE) and barriers in (BLOCK, NAMED)
+    if not known or type(shorter) is not bool or type(own) is not bool or spans is None:
         raise _wrong(module, kernel, str(said)[:80], f"a scheme ({', '.join(SCHEMES)}), and what belongs to it")
     if (scheme in MERGED) != (merge is not None):
         what = "no merged blocks" if merge is None else "merged blocks"
         raise _wrong(module, kernel, f"{scheme} and {what}", "a scheme that fits the kernel")
     private = sum((1 << end) - (1 << first) for first, end in spans) if PRIVATE in said else None
     count = None if merge is None else merge.count
-    return Wanted(str(scheme), count, str(barriers), shorter=shorter, private=private)
+    return Wanted(str(scheme), count, str(barriers), shorter=shorter, own=own, private=private)
 
 
 def _wrong(module: Module, kernel: str, found: str, expected: str) -> MalformedInput:

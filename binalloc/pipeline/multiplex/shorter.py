@@ -1,6 +1,7 @@
 """This module gives a kernel shorter access regions, and has each step proven.
 
-Needs a laid-out module and a request with a launch; leaves the module with the kernel's regions shorter.
+Needs a laid-out module and a request with a launch; leaves the module with the kernel's regions shorter: by another
+order of its instructions, or by local memory for words that belong to one thread for a while.
 """
 
 from __future__ import annotations
@@ -18,6 +19,21 @@ class Shorter:
 
     module: Module
     unproven: str  #: what could not be proven of it, "" for nothing
+
+
+def own_words(module: Module, request: Request) -> Shorter:
+    """Return the module with words that belong to one thread for a while in its local memory.
+
+    Raises Refused if the kernel has none, or they cannot be copied.
+    """
+    from binalloc.transform.shorten.own_words import with_own_words
+    from binalloc.verify.shorten.own import check_own_words
+
+    assert request.launch is not None
+    kernel, block = request.kernel, request.launch.block
+    made = with_own_words(module, kernel, block)
+    report = check_own_words(module, made.module, kernel, block, made.parts)
+    return Shorter(made.module, "" if report.ok else str(report.errors[0]))
 
 
 def shorter_regions(module: Module, request: Request) -> Shorter:

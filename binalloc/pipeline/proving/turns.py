@@ -14,10 +14,10 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.merged import dynamic_of, merge_of
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
-from binalloc.pipeline.multiplex.build import SHORTER, Wanted, build
+from binalloc.pipeline.multiplex.build import ALONE, Wanted, build
 from binalloc.pipeline.multiplex.multiplexing import unproven_step
 from binalloc.pipeline.multiplex.record import was_made
-from binalloc.pipeline.multiplex.shorter import shorter_regions
+from binalloc.pipeline.multiplex.shorter import own_words, shorter_regions
 from binalloc.pipeline.request import Request
 
 
@@ -64,10 +64,10 @@ def _prove(old: Module, new: Module, name: str, wanted: Wanted, machine: Machine
     request = Request(name, machine, launch)
     try:
         module, missing = old, ""
-        if wanted.shorter:
-            shorter = shorter_regions(old, request)
+        if wanted.shorter or wanted.own:
+            shorter = shorter_regions(old, request) if wanted.shorter else own_words(old, request)
             module, missing = shorter.module, shorter.unproven
-        if wanted.scheme != SHORTER:
+        if wanted.scheme not in ALONE:
             built = build(module, request, wanted)
             missing = missing or unproven_step(module, built, name)
             module = built.module

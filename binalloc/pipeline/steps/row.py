@@ -37,11 +37,13 @@ class Row:
     blocks: int | None = None  #: the level: resident blocks aimed at
     registers_allowed: int | None = None  #: per thread
     slots_allowed: int | None = None  #: per thread
-    #: of a version whose blocks use shared memory in turns: its scheme; "shorter" for shorter access regions alone
+    #: of a version whose blocks use shared memory in turns: its scheme; "shorter" or "own" for shorter access
+    #: regions or own words alone
     scheme: str | None = None
     merge: int | None = None  #: blocks that are merged into one
     barriers: str | None = None  #: barriers at which merged blocks take turns
     shorter_regions: bool | None = None  #: whether access regions were made shorter first; None without a scheme
+    own_words: bool | None = None  #: whether words of one thread went to its local memory first; likewise
     status: str = OK  #: one of `STATUSES`
     reason: str = ""  #: why there are no figures, or a remark on them
 

@@ -30,15 +30,15 @@ _STALLS = {f"stall_{name}": name for name in STALL_NAMES}
 _KINDS = {
     TEXT: "file kernel machine scheduler allocator size scheme barriers program status reason",
     NUMBER: "occupancy instruction_change speedup dispatch_interval",
-    FLAG: "same_results proven shorter_regions",
+    FLAG: "same_results proven shorter_regions own_words",
 }
 """For each kind of values, the columns; all others are integers."""
 _NAMES = (
     "schema_version", "file", "kernel", "machine", "scheduler", "allocator", "size", "blocks", "registers_allowed",
-    "slots_allowed", "scheme", "merge", "barriers", "shorter_regions", "status", "reason", "program", "registers",
-    "slots", "blocks_per_sm", "occupancy", "local_bytes", "instructions", "instruction_change", "dispatch_interval",
-    "proven", "same_results", "cycles", "original_cycles", "speedup", "spill_accesses", "local_accesses",
-    "slot_accesses", "l1_accesses", "l1_misses",
+    "slots_allowed", "scheme", "merge", "barriers", "shorter_regions", "own_words", "status", "reason", "program",
+    "registers", "slots", "blocks_per_sm", "occupancy", "local_bytes", "instructions", "instruction_change",
+    "dispatch_interval", "proven", "same_results", "cycles", "original_cycles", "speedup", "spill_accesses",
+    "local_accesses", "slot_accesses", "l1_accesses", "l1_misses",
 )  # fmt: skip
 
 
@@ -90,7 +90,8 @@ def row_of(asked: Configuration, found: Found | None) -> Row:
     if asked.wanted is not None:
         wanted = asked.wanted
         barriers = None if wanted.merge is None else wanted.barriers
-        row = replace(row, scheme=wanted.scheme, merge=wanted.merge, barriers=barriers, shorter_regions=wanted.shorter)
+        row = replace(row, scheme=wanted.scheme, merge=wanted.merge, barriers=barriers, own_words=wanted.own)
+        row = replace(row, shorter_regions=wanted.shorter)
     if found is None:
         what = f"{count(asked.blocks or 0, 'block')} of {count(subject.launch.threads_per_block, 'thread')}"
         return replace(row, status=INFEASIBLE, reason=f"{subject.machine.name} has no room at once for {what}")

@@ -52,8 +52,7 @@ class TakeTurns:
         request = replace(request, options=options, allocator=self.allocator)
         original = measure(baseline(module, request), request)
         found = multiplex_kernel(module, request, versions_among(self.among, self.subject.machine), original=original)
-        every = [*([found.shorter] if found.shorter is not None else []), *found.tried]
-        return {"versions": {one.wanted.name: _figures(one, request) for one in every}}
+        return {"versions": {one.wanted.name: _figures(one, request) for one in found.every}}
 
 
 def version_of(outcome: Outcome, wanted: Wanted) -> Outcome:

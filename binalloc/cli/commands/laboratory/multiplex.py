@@ -54,8 +54,9 @@ _MOST = 8  # virtual blocks of a merged block
 )
 @click.option(
     "--regions",
-    type=click.Choice(["as-is", "shorter"]),
-    help="Access regions as they are, or made shorter first, for registers and code.  [default: both]",
+    type=click.Choice(["as-is", "shorter", "own"]),
+    help="Access regions as they are; made shorter first, for registers and code; or with words that belong to one "
+    "thread for a while in its local memory.  [default: all]",
 )
 @click.option("--share", is_flag=True, help="Measure for which part of a block's life its shared memory is in use.")
 @click.option("--timeline", is_flag=True, help="Show when the first blocks of an SM use shared memory.")
@@ -93,7 +94,7 @@ def multiplex(
     _require_consistent(scheme, today, merge, barriers, splits, options, output, launch_out)
     if no_emulate:
         _require_no_choice(scheme, regions, share, timeline, output)
-    shorter = None if regions is None else regions == "shorter"
+    shorter, own = (None, None) if regions is None else (regions == "shorter", regions == "own")
     cuts = [Split.parse(text) for text in splits]
     outputs = {"-o": output, "--launch-out": launch_out}
     for option, file in outputs.items():
@@ -112,7 +113,7 @@ def multiplex(
     if launch_out is not None:
         require_blocks(loaded.path, loaded.block)
     kinds = kinds_of_barriers(scheme, barriers, model)
-    wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, kinds))
+    wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, kinds, own))
     with progress(as_json) as show:
         request = Request(name, model, launch, options=options, progress=show, emulate=not no_emulate)
         done = multiplex_kernel(module, request, wanted, share)

@@ -23,7 +23,11 @@ class MultiplexedVersionJson(TypedDict):
     """This object is one version of a kernel, with access regions that were made shorter, or of a scheme."""
 
     scheme: Annotated[
-        str, says("`vtb`, `vtb-pipe`, `co-vtb`, `hw` or `co-hw`; `shorter` for shorter access regions alone")
+        str,
+        says(
+            "`vtb`, `vtb-pipe`, `co-vtb`, `hw` or `co-hw`; `shorter` for shorter access regions alone, `own` for own "
+            "words alone"
+        ),
     ]
     merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
     barriers: Annotated[
@@ -34,6 +38,7 @@ class MultiplexedVersionJson(TypedDict):
         int | None, says("most blocks an SM beyond those of static memory; null for no limit, and for other schemes")
     ]
     shorter_regions: Annotated[bool, says("whether access regions were made shorter first")]
+    own_words: Annotated[bool, says("whether words of one thread went to its local memory first")]
     refused: Annotated[
         str | None, says("why there is no such version, or how its run ended, if not well; null for others")
     ]
@@ -78,12 +83,13 @@ class ChosenVersionJson(TypedDict):
     """This object is the fastest version that is proven and leaves the original's results."""
 
     scheme: Annotated[
-        str, says("its scheme; `shorter` for shorter access regions alone; `original` where no version is faster")
+        str, says("its scheme; `shorter` or `own` as above; `original` where no version is faster")
     ]
     merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
     barriers: Annotated[str | None, says("barriers that order merged blocks, as above; null for other schemes")]
     over: Annotated[int | None, says("most blocks an SM beyond those of static memory; null for no limit")]
     shorter_regions: Annotated[bool, says("whether access regions were made shorter")]
+    own_words: NotRequired[Annotated[bool, says("true if words of one thread went to its local memory")]]
     speedup: Annotated[float, says("its emulated speedup; 1 for the original")]
 
 
@@ -105,6 +111,12 @@ class TriedSchemesJson(TypedDict):
         Annotated[
             MultiplexedVersionJson,
             says("shorter access regions alone, without any scheme; left out if none were asked for"),
+        ]
+    ]
+    own: NotRequired[
+        Annotated[
+            MultiplexedVersionJson,
+            says("likewise words of one thread in its local memory alone; left out if none were asked for"),
         ]
     ]
     schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]

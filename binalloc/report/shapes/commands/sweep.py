@@ -45,7 +45,7 @@ class SweepRowJson(TypedDict):
         str | None,
         says(
             "`vtb` and others, as `multiplex --scheme` names them, of a version whose blocks use shared memory in "
-            "turns; `shorter` for shorter access regions alone; null in other rows"
+            "turns; `shorter` or `own` for shorter access regions or own words alone; null in other rows"
         ),
     ]
     merge: Annotated[int | None, says("blocks that are merged into one; null where none are")]
@@ -55,6 +55,9 @@ class SweepRowJson(TypedDict):
     ]
     shorter_regions: Annotated[
         bool | None, says("whether access regions were made shorter first; null where `scheme` is")
+    ]
+    own_words: Annotated[
+        bool | None, says("whether words of one thread went to its local memory first; null where `scheme` is")
     ]
     status: Annotated[
         str,

@@ -23,7 +23,8 @@ def arguments(name: str) -> list[str]:
 
 def best(found: dict[str, Any]) -> float:
     """The largest speedup of a version that is proven and has the same results; the original's is 1."""
-    ran = [v for v in (found["shorter"], *found["schemes"]) if "speedup" in v and v["proven"] and v["same_results"]]
+    every = (found["shorter"], found["own"], *found["schemes"])
+    ran = [v for v in every if "speedup" in v and v["proven"] and v["same_results"]]
     return max(1.0, *(v["speedup"] for v in ran))
 
 

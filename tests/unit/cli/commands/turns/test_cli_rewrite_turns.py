@@ -82,7 +82,7 @@ def test_a_kernel_without_shared_memory_is_rewritten_all_the_same(taken: Taken, 
     call("asm", "-", "-o", other, stdin=text.replace("LDS.32 R4, [R1]", "MOV R4, R6").encode())
     found = call("rewrite", other, "--launch", taken.launch, *MACHINE, "--multiplex", "today", "--json").json
     assert (found["turns"]["chosen"], found["verified"]) == (None, True)
-    assert "none of 8 versions could be built and run: no block waits for shared memory" in found["turns"]["reason"]
+    assert "none of 12 versions could be built and run: no block waits for shared memory" in found["turns"]["reason"]
     assert "shared memory does not limit the blocks of an SM, " in found["turns"]["reason"]
 
 

@@ -13,8 +13,8 @@ def test_every_version_has_a_row(taken: Taken, tmp_path: Path) -> None:
                "--allocators", "local", "--jobs", "1", "--cache", str(tmp_path)]  # fmt: skip
     rows = call(*command, "--json").json["rows"]
     turns = [row for row in rows if row["scheme"] is not None]
-    assert [(row["scheme"], row["merge"]) for row in turns[:2]] == [("shorter", None), ("vtb", 2)]
-    assert {row["scheme"] for row in turns} == {"shorter", "vtb", "vtb-pipe", "hw", "co-vtb", "co-hw"}
+    assert [(row["scheme"], row["merge"]) for row in turns[:3]] == [("shorter", None), ("own", None), ("vtb", 2)]
+    assert {row["scheme"] for row in turns} == {"shorter", "own", "vtb", "vtb-pipe", "hw", "co-vtb", "co-hw"}
     original, *levels = (row for row in rows if row["scheme"] is None)
     assert [row["shorter_regions"] for row in (original, *levels)] == [None] * len([original, *levels])
     for row in turns:
@@ -27,9 +27,9 @@ def test_every_version_has_a_row(taken: Taken, tmp_path: Path) -> None:
         else:
             assert row["status"] == "refused"
             assert row["reason"]
-    cycles = {(row["scheme"], row["merge"], row["shorter_regions"]): row["cycles"] for row in turns}
-    made = {(one["scheme"], one["merge"], one["shorter_regions"]): one["cycles"]
-            for one in taken.found["turns"]["schemes"]}  # fmt: skip
+    names = ("scheme", "merge", "shorter_regions", "own_words")
+    cycles = {tuple(row[name] for name in names): row["cycles"] for row in turns}
+    made = {tuple(one[name] for name in names): one.get("cycles") for one in taken.found["turns"]["schemes"]}
     assert {key: cycles[key] for key in made} == made, "the same as `rewrite` finds"
     again = call(*command, "--json").json
     assert (again["rows"], again["done"]) == (rows, 0)

@@ -109,6 +109,7 @@ def test_a_scheme_that_cannot_be_made_again_is_said(taken: Taken, tmp_path: Path
 @pytest.mark.parametrize(("record", "found"), [
     ({"multiplexed": "other"}, "found {'kernel': 'chase'"),
     ({"multiplexed": "vtb", "shorter_regions": 1}, "found {'kernel': 'chase'"),
+    ({"multiplexed": "vtb", "own_words": "yes"}, "found {'kernel': 'chase'"),
     ({"multiplexed": "hw"}, "found hw and merged blocks"),
     ({"multiplexed": "co-vtb", "private_bytes": [[8, 4]]}, "found {'kernel': 'chase'"),
     ({"multiplexed": "co-vtb", "private_bytes": [[0, 8], [4, 12]]}, "found {'kernel': 'chase'"),
