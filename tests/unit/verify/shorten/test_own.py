@@ -1,0 +1,106 @@
+"""Own words, proven or not, in kernels written out: what others do to a column meanwhile, and where copies stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.verify.shorten.own import check_own_words
+from tests.support.programs.builder import program
+
+HEAD = """.kernel k registers=24{more}
+.param out, 8
+.shared_bytes 256
+.shared a 256 4 0
+"""
+ORIGINAL = """    S2R R0, SR_TID.X
+    MOV R2, c[0][out]
+    MOV R3, c[0][out+0x4]
+    SHF.L.U32 R1, R0, 0x2, RZ
+    LOP3 R5, R0, 0x1, RZ, 0xc0
+    ISETP.EQ.AND P0, PT, R5, 0x0, PT
+    STS.32 [R1], R0
+    STS.32 [R1+0x80], R0
+    BAR.SYNC 0
+    @P0 BRA even, join
+    {odd}
+    BRA join
+even:
+    STS.32 [R1], R5
+join:
+    {middle}
+    BAR.SYNC 0
+    LDS.32 R6, [R1+0x80]
+    STG.32 [R2], R6
+    EXIT
+.end
+"""
+"""Each of 32 threads has a column of two words. Even ones change one of them, while odd ones do something else."""
+INTO = """-| LDS.32 R20, [R1]
+    -| LDS.32 R21, [R1+0x80]
+    -| STL.32 [RZ], R20
+    -| STL.32 [RZ+0x4], R21"""
+BACK = """-| LDL.32 R20, [RZ]
+    -| LDL.32 R21, [RZ+0x4]
+    -| STS.32 [R1], R20
+    -| STS.32 [R1+0x80], R21"""
+MADE = """    0| S2R R0, SR_TID.X
+    1| MOV R2, c[0][out]
+    2| MOV R3, c[0][out+0x4]
+    3| SHF.L.U32 R1, R0, 0x2, RZ
+    4| LOP3 R5, R0, 0x1, RZ, 0xc0
+    5| ISETP.EQ.AND P0, PT, R5, 0x0, PT
+    6| STS.32 [R1], R0
+    7| STS.32 [R1+0x80], R0
+    8| BAR.SYNC 0
+    9| @P0 BRA even, join
+    10| {odd}
+    11| BRA join
+even:
+    {into}
+    12| STL.32 [RZ], R5
+    {back}
+join:
+    13| {middle}
+    14| BAR.SYNC 0
+    15| LDS.32 R6, [R1+0x80]
+    16| STG.32 [R2], R6
+    17| EXIT
+.end
+"""
+PLAIN = {"odd": "NOP", "middle": "NOP", "into": INTO, "back": BACK}
+PARTS = ((0, 256, 128, 4, 0),)
+
+
+def found(**parts: str) -> list[str]:
+    """What is wrong with own words in the branch of even threads."""
+    given = {**PLAIN, **parts}
+    original = program(HEAD.format(more="") + ORIGINAL.format(**given))
+    made = program(HEAD.format(more=" local_bytes=8") + MADE.format(**given))
+    return [error.message for error in check_own_words(original, made, "k", (32, 1, 1), PARTS).errors]
+
+
+def test_own_words_between_two_barriers_are_proven() -> None:
+    assert found() == []
+    assert found(odd="STG.32 [R2], R5") == []
+
+
+@pytest.mark.parametrize(("parts", "why"), [
+    # a neighbour's word, which even threads keep in local memory meanwhile, and overwrite with what it was before
+    ({"odd": "STS.32 [R1+0x7c], R0"}, "others may access shared memory meanwhile"),
+    ({"odd": "LDS.32 R7, [R1+0x7c]"}, "others may access shared memory meanwhile"),
+    ({"middle": "LDS.32 R7, [R1]"}, "accesses shared memory where its words are in local memory"),
+    ({"into": INTO.replace("-| STL.32 [RZ+0x4], R21", "-| NOP")},
+     "accesses local memory where its words are in shared memory"),
+    ({"into": "-| NOP"}, "accesses local memory where its words are in shared memory"),
+    ({"back": BACK.replace("-| STS.32 [R1+0x80], R21", "-| NOP")},
+     "its words are in shared memory on one way to a word, and not on another"),
+    ({"back": BACK.replace("[R1+0x80], R21", "[R1+0x80], R20")},
+     "copies another word than the one that belongs there"),
+    ({"back": BACK.replace("STS.32 [R1+0x80]", "STS.32 [R1+0x84]")}, "copies what is not in the column of its thread"),
+    ({"back": BACK + "\n    -| STL.32 [RZ], R20"}, "copies another word than the one that belongs there"),
+    ({"into": INTO.replace("R21", "R6")}, "an inserted word writes what the original uses"),
+    ({"into": INTO.replace("LDS.32 R20, [R1]", "LDS.32 R20, [R1+0x100]")},
+     "copies another word than the one that belongs there"),
+])  # fmt: skip
+def test_wrong_own_words_are_rejected(parts: dict[str, str], why: str) -> None:
+    assert why in found(**parts)
