@@ -26,6 +26,7 @@ ORIGINAL = """    S2R R0, SR_TID.X
     BRA join
 even:
     STS.32 [R1], R5
+    {end}
 join:
     {middle}
     BAR.SYNC 0
@@ -58,16 +59,17 @@ MADE = """    0| S2R R0, SR_TID.X
 even:
     {into}
     12| STL.32 [RZ], R5
+    13| {end}
     {back}
 join:
-    13| {middle}
-    14| BAR.SYNC 0
-    15| LDS.32 R6, [R1+0x80]
-    16| STG.32 [R2], R6
-    17| EXIT
+    14| {middle}
+    15| BAR.SYNC 0
+    16| LDS.32 R6, [R1+0x80]
+    17| STG.32 [R2], R6
+    18| EXIT
 .end
 """
-PLAIN = {"odd": "NOP", "middle": "NOP", "into": INTO, "back": BACK}
+PLAIN = {"odd": "NOP", "middle": "NOP", "end": "NOP", "into": INTO, "back": BACK}
 PARTS = ((0, 256, 128, 4, 0),)
 
 
@@ -88,6 +90,7 @@ def test_own_words_between_two_barriers_are_proven() -> None:
     # a neighbour's word, which even threads keep in local memory meanwhile, and overwrite with what it was before
     ({"odd": "STS.32 [R1+0x7c], R0"}, "others may access shared memory meanwhile"),
     ({"odd": "LDS.32 R7, [R1+0x7c]"}, "others may access shared memory meanwhile"),
+    ({"end": "EXIT"}, "a thread may end while others count on its words"),
     ({"middle": "LDS.32 R7, [R1]"}, "accesses shared memory where its words are in local memory"),
     ({"into": INTO.replace("-| STL.32 [RZ+0x4], R21", "-| NOP")},
      "accesses local memory where its words are in shared memory"),
