@@ -10,7 +10,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.multiplex.build import PIPE, VTB, Wanted, build, checked
 from binalloc.pipeline.request import Request
 from tests.support.programs.builder import program
-from tests.unit.transform.multiplex.test_votes import BLOCK, KERNEL
+from tests.unit.transform.multiplex.test_voted_turns import BLOCK, KERNEL
 
 MODULE = program(KERNEL.format("c[0][rounds]"))
 LAUNCH = Launch("k", (7, 1, 1), BLOCK, 0, (
