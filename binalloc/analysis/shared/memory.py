@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.analysis.program import ProgramAnalysis
+from binalloc.analysis.kept import kept
+from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.analysis.ranges.acts import Bools
 from binalloc.analysis.ranges.ranges import Ranges, ranges
 from binalloc.analysis.ranges.threads import MOST_THREADS, Threads
@@ -16,6 +17,7 @@ from binalloc.analysis.shared.barriers import BarrierSite, barrier_sites
 from binalloc.analysis.shared.common import Common, common_bytes
 from binalloc.analysis.shared.reach import Reach
 from binalloc.analysis.shared.uniformity import Known, Uniformity, uniformity
+from binalloc.isa.instruction import Module
 
 Three = tuple[int, int, int]
 """Threads of a block along x, y and z."""
@@ -43,6 +45,12 @@ class SharedMemory:
     @property
     def ranges(self) -> Ranges:
         return self.reach.ranges
+
+
+@kept
+def shared_memory_of(module: Module, kernel: str, block: Three | None = None) -> SharedMemory:
+    """Return what is known of a kernel's shared memory; see `shared_memory`. Nobody may change it."""
+    return shared_memory(analyse(module, kernel), block)
 
 
 def shared_memory(program: ProgramAnalysis, block: Three | None = None) -> SharedMemory:

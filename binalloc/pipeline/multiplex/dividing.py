@@ -54,13 +54,12 @@ def private_of(
     merge: virtual blocks of a merged block; None for blocks that get the public part as they run, of which `over` more
     are to fit than have static memory; None: one more. Raises UsageError for a wrong split, Refused if nothing fits.
     """
-    from binalloc.analysis.program import analyse
-    from binalloc.analysis.shared.memory import shared_memory
+    from binalloc.analysis.shared.memory import shared_memory_of
     from binalloc.transform.multiplex.merged import with_one_copy
     from binalloc.transform.multiplex.split import private_bytes
 
     assert request.launch is not None
-    memory = shared_memory(analyse(module, request.kernel), request.launch.block)
+    memory = shared_memory_of(module, request.kernel, request.launch.block)
     if not memory.reach.accesses:
         raise Refused("no part of shared memory can be private", place=request.kernel,
                       found="no access to shared memory", expected="at least one",

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.analysis.program import analyse
-from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory_of
 from binalloc.analysis.shared.regions import Bound, Region, access_regions
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Instr, Module, Origin
@@ -61,7 +60,7 @@ class Bounded:
 def bound_regions(module: Module, kernel: str, block: Three) -> Bounded:
     """Return the module with barriers at the bounds of a kernel's access regions. The multiplex paper inserts them to
     measure how long shared memory is used (section 3). Raises Refused if there is no region."""
-    memory = shared_memory(analyse(module, kernel), block)
+    memory = shared_memory_of(module, kernel, block)
     regions = access_regions(memory)
     if not regions:
         raise Refused("shared memory is not used", place=kernel, found="no access region", expected="at least one",

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from binalloc.analysis.flow.cfg import BlockNumber, Cfg
-from binalloc.analysis.program import analyse
+from binalloc.analysis.kept import kept
 from binalloc.analysis.shared.division import reached
-from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory_of
 from binalloc.analysis.shared.pieces import apart
 from binalloc.analysis.shared.regions import Region, access_regions
 from binalloc.analysis.shared.uniformity import Scope
@@ -26,6 +26,7 @@ _ALONE = (Flow.NONE, Flow.BRANCH, Flow.EXIT)
 """Control flow that has nothing to do with other threads."""
 
 
+@kept
 def with_late_exits(module: Module, kernel: str, block: Three) -> Module:
     """Return the module with guarded ends of threads behind a kernel's access regions, where nothing between them waits
     for other threads; the module itself if there are none."""
@@ -44,7 +45,7 @@ def with_late_exits(module: Module, kernel: str, block: Three) -> Module:
 
 def _later(module: Module, kernel: str, block: Three) -> Module | None:
     """Return the module with the last of the ends moved; None if there are none. Others may be moved then."""
-    memory = shared_memory(analyse(module, kernel), block)
+    memory = shared_memory_of(module, kernel, block)
     fn = memory.program.kernel.fn
     instrs = list(fn.instrs)
     for region in access_regions(memory):

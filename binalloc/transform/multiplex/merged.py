@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.analysis.program import analyse
-from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory_of
 from binalloc.analysis.shared.regions import Region, access_regions
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module, Origin
@@ -52,11 +51,11 @@ def merge_blocks(
     which each virtual block has a copy, as a bitset. votes: the machine has barriers that say whether any thread has
     given "true". Raises Refused where the kernel cannot be merged, with the place.
     """
-    program = analyse(module, kernel)
     require_plain(module, kernel)
     merge = Merge(count, block, axis)
-    require_mergeable(program, merge)
-    memory = with_one_copy(shared_memory(program, block), private)
+    known = shared_memory_of(module, kernel, block)
+    require_mergeable(known.program, merge)
+    memory = with_one_copy(known, private)
     copies = Copies(memory, [], count)
     if private:
         require_known(memory)

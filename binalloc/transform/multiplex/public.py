@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.analysis.program import analyse
-from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory_of
 from binalloc.analysis.shared.regions import Region
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module, Origin
@@ -38,14 +37,14 @@ def get_as_they_run(module: Module, kernel: str, block: Three, private: int = 0)
     block: threads of a block along each axis. private: bytes that a block keeps, as a bitset. Raises Refused if the
     kernel has no access region, if an address may leave shared memory, or if registers do not suffice.
     """
-    program = analyse(module, kernel)
     require_plain(module, kernel)
-    memory, regions, parts = divide(with_private(shared_memory(program, block), private))
+    memory, regions, parts = divide(with_private(shared_memory_of(module, kernel, block), private))
     if parts is None:
         raise Refused("no block waits for shared memory", place=kernel, found="no region that stores to it",
                       expected="at least one access region",
                       remedy="Look at the kernel's view of shared memory.")  # fmt: skip
     require_known(memory)
+    program = memory.program
     base, edit, build = unused_register(program), Edit(program.kernel.fn), program.isa.build
     put_at_bounds(edit, memory, regions, build.hold_shared(base, parts.public), build.free_shared(base))
     moving = _moving(memory, regions, parts, base, edit)

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from binalloc.analysis.flow.cfg import BlockNumber
-from binalloc.analysis.program import analyse
 from binalloc.analysis.ranges.value import WORDS, Value
 from binalloc.analysis.shared.division import reached
-from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory_of
 from binalloc.analysis.shared.pieces import plain_store
 from binalloc.bitset import mask_from
 from binalloc.isa.instruction import Instr, Module, Origin
@@ -35,7 +34,7 @@ def with_late_stores(module: Module, kernel: str, block: Three) -> Module:
 
     block: threads of a block along each axis.
     """
-    work = _LateStores(shared_memory(analyse(module, kernel), block))
+    work = _LateStores(shared_memory_of(module, kernel, block))
     work.run()
     fn, index = work.edit.done()
     registers = max(fn.info.registers, work.next)

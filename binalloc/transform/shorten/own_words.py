@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from binalloc.analysis.program import analyse
 from binalloc.analysis.ranges.versions import Kind, Version
-from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory_of
 from binalloc.analysis.shared.ownership import Owned, Ownership, ownership
 from binalloc.analysis.shared.phases import Phases
 from binalloc.analysis.shared.reach import Reached
@@ -47,7 +46,7 @@ def with_own_words(module: Module, kernel: str, block: Three) -> OwnWords:
 
     block: threads of a block along each axis. Raises Refused if there are none, or they cannot be copied.
     """
-    memory = shared_memory(analyse(module, kernel), block)
+    memory = shared_memory_of(module, kernel, block)
     found = ownership(memory)
     if found is None:
         raise Refused("no thread has words of shared memory to itself", place=kernel,

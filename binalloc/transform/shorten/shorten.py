@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from binalloc.analysis.program import analyse
-from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory_of
 from binalloc.isa.instruction import Module
 from binalloc.transform.shorten.arrange import arranged
 from binalloc.transform.shorten.late_stores import with_late_stores
@@ -45,7 +44,7 @@ def shortened(module: Module, kernel: str, block: Three) -> list[Step]:
     """
     steps: list[Step] = []
     for _ in range(_PASSES):
-        memory = shared_memory(analyse(module, kernel), block)
+        memory = shared_memory_of(module, kernel, block)
         last = _loops(memory)
         if not last:
             break
