@@ -9,7 +9,7 @@ from binalloc.names.kernels import readable
 from binalloc.pipeline.skeleton.program import Skeleton
 from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton
 from binalloc.printable import one_line
-from binalloc.report.launch_text import toml_value
+from binalloc.report.skeleton.launch_text import toml_value
 
 _LINE = 116
 """Most characters in a line of a comment, without its `# `. Chosen by hand, near the width of our own files."""

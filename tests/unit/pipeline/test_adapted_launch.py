@@ -15,7 +15,7 @@ from binalloc.launch.merged import Merge
 from binalloc.launch.schema import MAX_THREADS_PER_BLOCK
 from binalloc.launch.types import Argument, Launch
 from binalloc.pipeline.multiplex.adapted import adapted_table
-from binalloc.report.launch_text import launch_file_text
+from binalloc.report.skeleton.launch_text import launch_file_text
 from tests.support.paths import ROOT
 
 FILES = sorted(p for p in ROOT.glob("samples/*/*.toml") if "kernel" in (table := read_table(p)) and "step" not in table)

@@ -159,7 +159,7 @@ def _written(request: Request, output: str | None, data: bytes, best: Tried | No
 def _adapted(best: Tried, launch: str, launch_out: str) -> bytes:
     """Return the launch file of a version. launch: the original's."""
     from binalloc.pipeline.multiplex.adapted import adapted_table
-    from binalloc.report.launch_text import launch_file_text
+    from binalloc.report.skeleton.launch_text import launch_file_text
 
     folder = "." if launch_out == "-" else os.path.dirname(launch_out) or "."
     merge = None if best.built is None else best.built.merge
