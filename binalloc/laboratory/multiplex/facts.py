@@ -63,9 +63,8 @@ def multiplex_reproduction_json(
 def kernel_json(case: MultiplexedCase) -> MultiplexedKernelJson:
     """Return a kernel on a machine."""
     found = case.outcome
-    alone, free = found.get("shorter"), found.get("free")
-    if alone is not None and not (alone["same_results"] and alone["proven"]):
-        alone = None
+    alone, own, free = (found.get(name) for name in ("shorter", "own", "free"))
+    shorter, local = (None if v is None or not (v["same_results"] and v["proven"]) else v for v in (alone, own))
     out: MultiplexedKernelJson = {
         "machine": case.machine,
         "kernel": case.kernel,
@@ -80,7 +79,8 @@ def kernel_json(case: MultiplexedCase) -> MultiplexedKernelJson:
         "stalls": found.get("stalls", {}),
         "region_share": found.get("region_share"),
         "shorter_region_share": found.get("shorter_region_share"),
-        "shorter": None if alone is None else alone["speedup"],
+        "shorter": None if shorter is None else shorter["speedup"],
+        "own": None if local is None else local["speedup"],
         "free": None if free is None else free["speedup"],
         "free_blocks": None if free is None else free["blocks"],
         "schemes": found.get("schemes", []),

@@ -1,7 +1,7 @@
 """Gains of a kernel are looked up here by their kind: a scheme, one number of blocks of it, or a choice among all.
 
-Of a kind's versions, with access regions as they are or shorter, the fastest counts that left the original's results. A
-proof is asked for by the choices `today` and `any` alone.
+Of a kind's versions, with access regions as they are, shorter, or with own words, the fastest counts that left the
+original's results. A proof is asked for by the choices `today` and `any` alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def version_of(kernel: MultiplexedKernelJson, kind: str, as_is: bool = False) ->
     are."""
     those = [v for v in kernel["schemes"] if v["speedup"] is not None and v["same_results"]]
     if as_is:
-        those = [v for v in those if not v["shorter_regions"]]
+        those = [v for v in those if not (v["shorter_regions"] or v["own_words"])]
     if kind in MORE:
         those = [v for v in those if v["scheme"] == HW and v["over"] == MORE[kind]]
     else:

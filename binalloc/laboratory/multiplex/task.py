@@ -65,19 +65,21 @@ class Multiplexed:
 
 def versions(kernel: str, machine: Machine) -> Iterator[Wanted]:
     """Yield the versions of a kernel on a machine: merged ones on the cards, all that get memory as they run on the
-    simulated machine, and on the cards those without a limit. Collaborative ones are made of `DIVIDED` alone."""
+    simulated machine, and on the cards those without a limit. Collaborative ones are made of `DIVIDED` alone. There are
+    versions with access regions as they are, with shorter ones, and with own words."""
     divided, simulated = kernel in DIVIDED, machine.name == SIMULATED
-    for shorter in (False, True):
-        if not simulated:
-            kinds = barriers_of(machine)
-            yield from (Wanted(VTB, merge=n, barriers=kind, shorter=shorter) for kind in kinds for n in _MERGED)
-            yield Wanted(PIPE, merge=2, shorter=shorter)
-            if divided:
-                yield Wanted(CO_VTB, merge=2, shorter=shorter)
-        limits = (*_MORE, None) if simulated else (None,)
-        yield from (Wanted(HW, over=over, shorter=shorter) for over in limits)
+    plain: list[Wanted] = []
+    if not simulated:
+        plain += [Wanted(VTB, merge=n, barriers=kind) for kind in barriers_of(machine) for n in _MERGED]
+        plain.append(Wanted(PIPE, merge=2))
         if divided:
-            yield from (Wanted(CO_HW, over=over, shorter=shorter) for over in limits)
+            plain.append(Wanted(CO_VTB, merge=2))
+    limits = (*_MORE, None) if simulated else (None,)
+    plain += [Wanted(HW, over=over) for over in limits]
+    if divided:
+        plain += [Wanted(CO_HW, over=over) for over in limits]
+    for shorter, own in ((False, False), (True, False), (False, True)):
+        yield from (replace(wanted, shorter=shorter, own=own) for wanted in plain)
 
 
 def _figures(module: Module, request: Request, found: Multiplexing) -> Outcome:
@@ -96,6 +98,7 @@ def _figures(module: Module, request: Request, found: Multiplexing) -> Outcome:
         "region_share": _share(module, request),
         "shorter_region_share": _shorter_share(module, request),
         "shorter": None if alone is None else _version(found, alone, request),
+        "own": None if found.own is None else _version(found, found.own, request),
         "schemes": [_version(found, tried, request) for tried in found.tried],
         "auto": {name: chosen_json(found, found.chosen(name == "today")) for name in ("today", "any")},
         "free": {
@@ -134,6 +137,7 @@ def _version(found: Multiplexing, tried: Tried, request: Request) -> dict[str, A
         "split": [f"{v.name}={v.private}/{v.bytes}" for v in divided] or None,
         "over": wanted.over,
         "shorter_regions": wanted.shorter,
+        "own_words": wanted.own,
         "speedup": None if speedup is None else round(speedup, 4),
         "blocks": _resident(tried, request),
         "cycles": None if version is None else version.cycles,

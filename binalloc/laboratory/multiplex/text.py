@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _LEGEND = """\
 A cell has the emulated speedup over the original, and the blocks that an SM holds at once: of the best version, with
-access regions as they are, or made shorter (s). The original is the kernel in the fastest way that was found to run it,
-at the number of blocks that suits it best.
+access regions as they are, made shorter (s), or with words of one thread in its local memory (o). The original is the
+kernel in the fastest way that was found to run it, at the number of blocks that suits it best.
 in use: part of a block's life in access regions as they are, and made shorter; the paper's is over its ten kernels.
 *: without a proof. any: the fastest version with a proof, or the original; today: without instructions that no GPU has.
 as is: the mean with access regions as they are alone. of N: so many kernels have such a version.
@@ -198,7 +198,8 @@ def _cell(kernel: MultiplexedKernelJson, kind: str) -> str | None:
 
 
 def _marks(version: ReproducedVersionJson) -> str:
-    return ("s" if version["shorter_regions"] else "") + ("" if version["proven"] else "*")
+    first = "s" if version["shorter_regions"] else "o" if version["own_words"] else ""
+    return first + ("" if version["proven"] else "*")
 
 
 def _worse(kernels: list[MultiplexedKernelJson]) -> str:
@@ -230,7 +231,7 @@ def _named(version: ReproducedVersionJson) -> str:
         name += f" of {version['merge']}" + (", named" if version["barriers"] == NAMED else "")
     elif version["over"] is not None:
         name += f" K+{version['over']}"
-    return name + (" (s)" if version["shorter_regions"] else "")
+    return name + (" (s)" if version["shorter_regions"] else " (o)" if version["own_words"] else "")
 
 
 def _two(value: float | None) -> str | None:

@@ -243,6 +243,7 @@ class ReproducedVersionJson(TypedDict):
         int | None, says("most blocks an SM beyond those of static memory; null for no limit, and if blocks are merged")
     ]
     shorter_regions: Annotated[bool, says("whether access regions were made shorter first")]
+    own_words: Annotated[bool, says("whether words of one thread went to its local memory first")]
     speedup: Annotated[
         float | None, says("the original's emulated cycles over this version's; null if there is no such version")
     ]
@@ -317,6 +318,9 @@ class MultiplexedKernelJson(TypedDict):
             "emulated speedup of shorter access regions alone, with no scheme; null if they cannot be made, are not "
             "proven or leave other results"
         ),
+    ]
+    own: Annotated[
+        float | None, says("the same of words of one thread in its local memory alone, with no scheme; null likewise")
     ]
     free: Annotated[
         float | None,

@@ -25,7 +25,8 @@ def version(scheme: str, speedup: float | None, over: int | None = None, **other
     return {
         "scheme": scheme, "merge": 2 if "vtb" in scheme else None, "split": None, "over": over,
         "barriers": "block" if "vtb" in scheme else None,
-        "shorter_regions": False, "speedup": speedup, "blocks": 2, "cycles": 1, "registers": 1, "shared_bytes": 1,
+        "shorter_regions": False, "own_words": False, "speedup": speedup,
+        "blocks": 2, "cycles": 1, "registers": 1, "shared_bytes": 1,
         "same_results": True, "proven": True, "stalls": STALLS, "reason": "", **other,
     }  # fmt: skip
 
@@ -149,7 +150,8 @@ def test_turns_at_named_barriers_are_a_kind_of_their_own() -> None:
 
 
 def test_versions_with_regions_as_they_are_have_a_mean_of_their_own() -> None:
-    found: Any = kernel("MC", "gtx285", version("vtb", 1.1), version("vtb", 1.5, shorter_regions=True))
+    found: Any = kernel("MC", "gtx285", version("vtb", 1.1), version("vtb", 1.5, shorter_regions=True),
+                        version("vtb", 1.4, own_words=True))  # fmt: skip
     assert (gain(found, "vtb"), gain_as_is(found, "vtb"), gain_as_is(found, "best")) == (1.5, 1.1, 1.1)
     assert [gain_as_is(found, kind) for kind in ("shorter", "free", "today", "any", "co-vtb")] == [None] * 5
 
@@ -176,7 +178,9 @@ def test_every_kernel_has_its_versions() -> None:
             assert ("co-hw" in schemes) == (name in DIVIDED)
             limits = {one.over for one in made if one.scheme == "hw"}
             assert limits == ({1, 2, 3, None} if machine == SIMULATED else {None})
-            assert [one.shorter for one in made] == [False] * (len(made) // 2) + [True] * (len(made) // 2)
+            third = len(made) // 3
+            assert [one.shorter for one in made] == [False] * third + [True] * third + [False] * third
+            assert [one.own for one in made] == [False] * 2 * third + [True] * third
 
 
 def test_means_are_geometric_and_what_is_slower_is_said() -> None:
