@@ -42,6 +42,8 @@ def version_of(kernel: MultiplexedKernelJson, kind: str, as_is: bool = False) ->
     those = [v for v in kernel["schemes"] if v["speedup"] is not None and v["same_results"]]
     if as_is:
         those = [v for v in those if not (v["shorter_regions"] or v["own_words"])]
+    if kind == BEST:
+        those = [v for v in those if not v["own_words"]]
     if kind in MORE:
         those = [v for v in those if v["scheme"] == HW and v["over"] == MORE[kind]]
     else:

@@ -32,7 +32,7 @@ as is: the mean with access regions as they are alone. of N: so many kernels hav
 free: the original's code as if blocks needed no shared memory of the SM; reached: so much of its gain today / any have.
 -: no such version, or no gain.
 Collaborative schemes (co-) are made of MC, STO and HG alone, as in the paper. best: of the paper's schemes vtb,
-vtb-pipe and co-vtb. vtb, named (n): turns are handed on at named barriers, of which the paper makes no use.
+vtb-pipe and co-vtb, without own words. vtb, named (n): turns are handed on at named barriers. The paper has neither.
 On gtx285-gpgpusim only versions that get memory as they run are made. K: blocks that static memory allows.
 """
 

@@ -24,7 +24,7 @@ def reproduced(*machines: str) -> tuple[Any, str]:
     cases = [
         MultiplexedCase(
             machine, k["kernel"], k["sample"],
-            {**k, "shorter": None, "free": {"speedup": k["free"], "blocks": k["free_blocks"]}},
+            {**k, "shorter": None, "own": None, "free": {"speedup": k["free"], "blocks": k["free_blocks"]}},
         )
         for machine in machines for k in kept()
     ]  # fmt: skip

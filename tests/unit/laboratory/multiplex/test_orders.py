@@ -153,6 +153,8 @@ def test_versions_with_regions_as_they_are_have_a_mean_of_their_own() -> None:
     found: Any = kernel("MC", "gtx285", version("vtb", 1.1), version("vtb", 1.5, shorter_regions=True),
                         version("vtb", 1.4, own_words=True))  # fmt: skip
     assert (gain(found, "vtb"), gain_as_is(found, "vtb"), gain_as_is(found, "best")) == (1.5, 1.1, 1.1)
+    own: Any = kernel("HG", "gtx285", version("vtb", 1.1), version("vtb", 2.0, own_words=True))
+    assert (gain(own, "vtb"), gain(own, "best"), gain_as_is(own, "vtb")) == (2.0, 1.1, 1.1), "not the paper's"
     assert [gain_as_is(found, kind) for kind in ("shorter", "free", "today", "any", "co-vtb")] == [None] * 5
 
 

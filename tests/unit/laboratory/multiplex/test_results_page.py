@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from binalloc.laboratory.multiplex.gains import gain, kinds_of, version_of
-from binalloc.laboratory.multiplex.paper import DIVIDED, KERNELS, MACHINES
+from binalloc.laboratory.multiplex.paper import DIVIDED, KERNELS, MACHINES, SOFTWARE
 from binalloc.laboratory.multiplex.text import render_multiplex_reproduction
 from binalloc.report.shapes.commands.multiplex import ReproduceMultiplexJson
 from tests.support.kits.report.shapes import problems
@@ -147,7 +147,7 @@ def claims() -> Iterator[str]:
         yield f"{machine} {m['here']:.2f} ({number(means(machine)['best']['paper'])})"
     mv = kernels("gtx480")["MV"]
     assert mv["limits"] == ["blocks"]
-    merged = max((v for v in mv["schemes"] if v["scheme"] == "vtb"), key=lambda v: v["speedup"])
+    merged = max((v for v in mv["schemes"] if v["scheme"] == "vtb"), key=lambda v: v["speedup"] or 0)
     gained = f"{merged['speedup']:.2f} times as fast, with {merged['blocks']} blocks"
     yield f"MV on gtx480 {gained} of the original instead of 8"
     small = kernels("gtx480-16k")
@@ -167,7 +167,13 @@ def claims() -> Iterator[str]:
     yield f"HG on gtx285 loses {own:.0%} of its issue slots to stall counts, and merged by four {merged:.0%}"
     yield f"Histogram's regions are {hg['shorter_region_share']:.0%} of its life also when they are shorter"
     yield f"for free it would be {hg['free']:.2f} times as fast"
-    assert [v["speedup"] for v in kernels("gtx285")["STO"]["schemes"] if v["scheme"] in ("hw", "co-hw")] == [None] * 4
+    best = [version_of(small["HG"], kind) for kind in ("vtb", "hw")]
+    assert [v and v["own_words"] for v in best] == [True, True]
+    yield f"`vtb` of four gains {gain(small['HG'], 'vtb'):.2f} on gtx480-16k, and `hw` {gain(small['HG'], 'hw'):.2f}"
+    own = {m: [v["speedup"] for v in kernels(m)["HG"]["schemes"] if v["own_words"] and v["speedup"]] for m in SOFTWARE}
+    yield f"they gain {min(own['gtx285']):.2f} to {max(own['gtx285']):.2f} there"
+    yield f"and {min(own['gtx480']):.2f} to {max(own['gtx480']):.2f} on gtx480, where 16 KB are left as a cache"
+    assert [v["speedup"] for v in kernels("gtx285")["STO"]["schemes"] if v["scheme"] in ("hw", "co-hw")] == [None] * 6
 
 
 def test_the_page_says_what_the_results_say() -> None:
