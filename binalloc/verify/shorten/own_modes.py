@@ -60,6 +60,10 @@ class _State:
     def without(self, places: list[int]) -> _State:
         return replace(self, held=tuple(each for each in self.held if each[0] not in places))
 
+    def accessed(self, mode: Mode) -> _State:
+        """Return the state behind an access to the part or a barrier: what copies have loaded may be old by then."""
+        return replace(self, mode=mode, held=())
+
 
 class Modes:
     """The modes of one part."""
@@ -130,23 +134,23 @@ class Modes:
 
     def _barrier(self, n: int, state: _State) -> _State | None:
         if state.mode in (Mode.NOWHERE, Mode.LOCAL):
-            return state
+            return state.accessed(state.mode)
         if state.mode in (Mode.SHARED, Mode.FRESH, Mode.GONE):
-            return replace(state, mode=Mode.FRESH, moved=0)
+            return replace(state.accessed(Mode.FRESH), moved=0)
         self._fail("comes to a barrier with some of its words copied", n)
         return None
 
     def _stays(self, n: int, state: _State) -> _State | None:
         """Let a thread access the part in shared memory, as the original does."""
         if state.mode in (Mode.NOWHERE, Mode.SHARED, Mode.FRESH):
-            return replace(state, mode=Mode.SHARED)
+            return state.accessed(Mode.SHARED)
         self._fail("accesses shared memory where its words are in local memory", n)
         return None
 
     def _local(self, n: int, state: _State) -> _State | None:
         """Let a thread access its column in local memory."""
         if state.mode in (Mode.NOWHERE, Mode.LOCAL):
-            return replace(state, mode=Mode.LOCAL)
+            return state.accessed(Mode.LOCAL)
         self._fail("accesses local memory where its words are in shared memory", n)
         return None
 

@@ -98,6 +98,15 @@ def before_barrier(words: Items) -> Iterator[Items]:
             yield moved(words, n, k)
 
 
+def too_early(words: Items) -> Iterator[Items]:
+    """A copy is of what a word held before it was written for the last time."""
+    written = [n for n in local(words) if words[n].instr.name == "STL"]
+    for n in copies(words, "LDL"):
+        k = max((k for k in written if k < n), default=None)
+        if k is not None:
+            yield moved(words, n, k)
+
+
 def no_copies(words: Items) -> Iterator[Items]:
     """Nothing is copied to shared memory, or from it."""
     for names in (("STS", "LDL"), ("LDS", "STL")):
@@ -142,7 +151,7 @@ def stray(words: Items) -> Iterator[Items]:
 
 KINDS: tuple[Callable[[Items], Iterator[Items]], ...] = (
     dropped, elsewhere, other_byte, other_thread, other_row, other_word, stale_register, behind_barrier, before_barrier,
-    no_copies, shared_again, wider, guarded, overwritten, stray,
+    too_early, no_copies, shared_again, wider, guarded, overwritten, stray,
 )  # fmt: skip
 
 

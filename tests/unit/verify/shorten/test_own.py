@@ -44,6 +44,7 @@ BACK = """-| LDL.32 R20, [RZ]
     -| LDL.32 R21, [RZ+0x4]
     -| STS.32 [R1], R20
     -| STS.32 [R1+0x80], R21"""
+LOAD, STORE = ("\n".join(BACK.split("\n")[k : k + 2]) for k in (0, 2))
 MADE = """    0| S2R R0, SR_TID.X
     1| MOV R2, c[0][out]
     2| MOV R3, c[0][out+0x4]
@@ -104,6 +105,55 @@ def test_own_words_between_two_barriers_are_proven() -> None:
     ({"into": INTO.replace("R21", "R6")}, "an inserted word writes what the original uses"),
     ({"into": INTO.replace("LDS.32 R20, [R1]", "LDS.32 R20, [R1+0x100]")},
      "copies another word than the one that belongs there"),
+    # loaded before the word changes, stored behind that
+    ({"into": INTO + "\n    " + LOAD, "back": STORE}, "copies another word than the one that belongs there"),
 ])  # fmt: skip
 def test_wrong_own_words_are_rejected(parts: dict[str, str], why: str) -> None:
     assert why in found(**parts)
+
+
+AGAIN = """    S2R R0, SR_TID.X
+    SHF.L.U32 R1, R0, 0x2, RZ
+    IADD3 R4, -R1, 0x7c, RZ
+    STS.32 [R4], R0
+    STS.32 [R4+0x80], R0
+    BAR.SYNC 0
+    LDS.32 R6, [R1]
+    BAR.SYNC 0
+    STS.32 [R4], R1
+    STS.32 [R4+0x80], R1
+    BAR.SYNC 0
+    LDS.32 R7, [R1]
+    EXIT
+.end
+"""
+AGAIN_MADE = """    0| S2R R0, SR_TID.X
+    1| SHF.L.U32 R1, R0, 0x2, RZ
+    2| IADD3 R4, -R1, 0x7c, RZ
+    3| STS.32 [R4], R0
+    4| STS.32 [R4+0x80], R0
+    5| BAR.SYNC 0
+    {into}
+    6| LDL.32 R6, [RZ]
+    -| LDL.32 R22, [RZ]
+    -| LDL.32 R23, [RZ+0x4]
+    -| STS.32 [R1], R22
+    -| STS.32 [R1+0x80], R23
+    7| BAR.SYNC 0
+    8| STS.32 [R4], R1
+    9| STS.32 [R4+0x80], R1
+    10| BAR.SYNC 0
+    {again}
+    11| LDL.32 R7, [RZ]
+    12| EXIT
+.end
+"""
+"""Each thread has the words that its opposite has stored, twice."""
+
+
+def test_words_that_were_loaded_in_an_earlier_phase_are_old() -> None:
+    original = program(HEAD.format(more="") + AGAIN)
+    for again, ok in ((INTO, True), (INTO.replace("-| LDS.32 R20, [R1]\n", ""), False)):
+        made = program(HEAD.format(more=" local_bytes=8") + AGAIN_MADE.format(into=INTO, again=again.strip()))
+        report = check_own_words(original, made, "k", (32, 1, 1), PARTS)
+        assert report.ok == ok, report
