@@ -152,19 +152,18 @@ class _OwnWords:
     def _copy(self, owned: Owned, local: int) -> None:
         """Copy words where phases in which they are owned begin and end."""
         phases = self.found.phases
-        written = any(
-            a.writes and a.may & bytes_of(owned.variable) and a.place.word not in owned.columns
-            for a in self.memory.reach.accesses
-        )  # fmt: skip
+        others = [
+            a for a in self.memory.reach.accesses
+            if a.may & bytes_of(owned.variable) and a.place.word not in owned.columns
+        ]  # fmt: skip
         into = [b for b, k in phases.behind.items() if k in owned.phases and phases.before[b] not in owned.phases]
         out = [b for b, k in phases.before.items() if k in owned.phases and phases.behind[b] not in owned.phases]
-        read = any(
-            a.reads and a.may & bytes_of(owned.variable) and a.place.word not in owned.columns
-            for a in self.memory.reach.accesses
-        )  # fmt: skip
-        into, out = into if written else [], out if read else []
+        written, read = any(a.writes for a in others), any(a.reads for a in others)
         if read:
             self._require_no_end(owned, phases)
+        if (written or read) and self._comes_back(out, into):  # to what it has left behind
+            written = read = True
+        into, out = into if written else [], out if read else []
         if not into and not out:
             return
         home, number = self._home(owned, [*into, *out])
@@ -172,6 +171,17 @@ class _OwnWords:
             self.edit.behind(barrier, list(self._copies(owned, local, home, number, Space.SHARED)))
         for barrier in out:
             self.edit.insert(barrier, None, list(self._copies(owned, local, home, number, Space.LOCAL)))
+
+    def _comes_back(self, out: list[int], into: list[int]) -> bool:
+        """Return whether a thread may come from a barrier at which ownership ends to one at which it begins."""
+        phases = self.found.phases
+        work, seen = [phases.behind[b] for b in out], set[int]()
+        while work:
+            k = work.pop()
+            if k not in seen:
+                seen.add(k)
+                work += [phases.behind[b] for b in phases.before if phases.before[b] == k]
+        return any(phases.before[b] in seen for b in into)
 
     def _require_no_end(self, owned: Owned, phases: Phases) -> None:
         """Refuse threads that end while they own what others read later."""

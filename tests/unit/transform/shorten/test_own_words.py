@@ -14,11 +14,13 @@ from binalloc.emulator.runs.run import run_launch
 from binalloc.errors import Refused
 from binalloc.frontend.importer import import_ptx
 from binalloc.launch.file import load_launch
+from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.multiplex.shorter import own_words
 from binalloc.pipeline.request import Request
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.transform.shorten.own_words import with_own_words
+from binalloc.verify.shorten.own import check_own_words
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
 
@@ -117,3 +119,49 @@ def test_a_kernel_without_own_words_is_refused() -> None:
     module = program(OWNED.format(**{**PLAIN, "store": "STS.32 [RZ+0x4], R4"}))
     with pytest.raises(Refused, match="no thread has words of shared memory to itself"):
         with_own_words(module, "k", (32, 1, 1))
+
+
+REVISITED = """.kernel k
+.param out, 8
+.shared_bytes 256
+.shared a 256 4 0
+    S2R R0, SR_TID.X
+    MOV R2, c[0][out]
+    MOV R3, c[0][out+0x4]
+    SHF.L.U32 R1, R0, 0x2, RZ
+    IADD3 R4, -R1, 0x7c, RZ
+    LDG.32 R5, [R2]
+    LOP3 R5, R5, 0x1, RZ, 0xc0
+    LEA R5, R5, R1, 7
+    STS.32 [{at}], R0
+    STS.32 [{at}+0x80], R0
+    {meet}
+    LDS.32 R6, [R5]
+    IADD3 R6, R6, R0, RZ
+    STS.32 [R5], R6
+    BAR.SYNC 0
+    NOP
+    BAR.SYNC 0
+    LDS.32 R6, [R5]
+    {last}
+    IMAD.WIDE R2, R0, 0x4, R2
+    STG.32 [R2], R6
+    EXIT
+.end
+"""
+
+
+@pytest.mark.parametrize("given", [
+    {"at": "R4", "meet": "BAR.SYNC 0", "last": "NOP"},
+    {"at": "R1", "meet": "NOP", "last": "BAR.SYNC 0\nLDS.32 R6, [R4]"},
+])  # fmt: skip
+def test_words_are_at_one_place_again_when_their_thread_comes_back(given: dict[str, str]) -> None:
+    """Between two phases in which a variable is owned, one does not touch it: either copies go both ways, or none."""
+    module = program(REVISITED.format(**given))
+    made = with_own_words(module, "k", (32, 1, 1))
+    report = check_own_words(module, made.module, "k", (32, 1, 1), made.parts)
+    assert report.ok, report
+    launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (Argument("out", "buffer", "u32", (32,)),))
+    run = RunOptions(machine=MACHINE, check=True, race=True)
+    left = [run_launch(schedule(each, MACHINE), "k", launch, run).buffers["out"] for each in (module, made.module)]
+    assert np.array_equal(*left)
