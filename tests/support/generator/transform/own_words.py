@@ -110,8 +110,11 @@ class OwnMaker:
                 self.lines.append(f"{after}:")
             else:
                 self.change()
-            if self.rng.random() < 0.2:
+            barriers = self.rng.random()
+            if barriers < 0.2:
                 self.emit("BAR.SYNC 0")
+            if barriers < 0.1:
+                self.emit("BAR.SYNC 0")  # a phase without an access
 
     def merge(self) -> None:
         """Let all threads read what others left."""
