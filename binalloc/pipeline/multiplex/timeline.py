@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
+from binalloc.isa.interface.places import LANES
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of
 from binalloc.pipeline.request import Request
@@ -101,7 +102,7 @@ class _Followed:
         self.shown, self.grid = shown, grid  # grid: the original's
         self.count = 1 if shown.merge is None else shown.merge.count
         threads = int(np.prod(shown.launch.block))
-        self.warps = -(-threads // 32) // self.count  # of a virtual block
+        self.warps = -(-threads // LANES) // self.count  # of a virtual block
         self.most = -(-BLOCKS // self.count)
         self.words = _words(shown.version)
         self.found: dict[tuple[int, int], _Acts] = {}  # by block and virtual block

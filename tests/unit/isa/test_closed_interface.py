@@ -39,6 +39,7 @@ SAME_WORD = {
     "shift": "slots that a call moves the pointer by",
     "cache": "what a sweep keeps its finished runs in",
     "match": "re.Pattern.match; the checker's step that matches two operations",
+    "vote": "Barrier.vote, and the builder's barrier that is one",
 }
 """Attributes and keywords that are also fields, and what they are of."""
 
@@ -52,6 +53,7 @@ SAME_STRING = {
     ("verify/product.py", "guard"): "a kind of finding",
     ("verify/reconvergence.py", "match"): "a kind of step",
     ("verify/transfer.py", "guard"): "a kind of finding",
+    ("verify/multiplex/merged/course.py", "vote"): "a kind of finding",
     ("verify/transfer.py", "spill"): "a kind of finding",
     ("report/views/stack.py", "shift"): "a key of the page",
     ("report/runs/annotate.py", "spill"): "a key of the page",
