@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         MultiplexingJson,
         MultiplexJson,
         SchemeJson,
-        TimelinesJson,
         TriedSchemesJson,
         TurnsJson,
     )
+    from binalloc.report.shapes.parts.timelines import TimelinesJson
     from binalloc.report.shapes.parts.versions import VersionJson
 
 ORIGINAL = "the original"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.multiplex.multiplexing import Tried
     from binalloc.pipeline.request import Request
-    from binalloc.report.shapes.commands.multiplex import MultiplexJson, OfTimelines
+    from binalloc.report.shapes.commands.multiplex import MultiplexJson
+    from binalloc.report.shapes.parts.timelines import OfTimelines
 
 _SCHEMES = ("vtb", "vtb-pipe", "co-vtb", "hw", "co-hw", "auto")
 _MOST = 8  # virtual blocks of a merged block
