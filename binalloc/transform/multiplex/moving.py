@@ -18,7 +18,7 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.isa.kinds import Space
 from binalloc.transform.multiplex.edit import Edit
-from binalloc.transform.multiplex.free import free_predicates
+from binalloc.transform.multiplex.free import allowed, free_predicates
 
 _PAIRS = 4  # registers for choices are used in rotation, so that neighbours seldom wait; chosen by hand
 
@@ -105,13 +105,8 @@ class Moving:
 
     def _new(self) -> int:
         """Return a register that nothing uses yet."""
-        register = self.next
         self.next += 1
-        if register >= self.isa.limits.zero:
-            raise Refused("the kernel has too many registers", place=self.function.name,
-                          found=f"{register} registers without those for addresses", expected=f"fewer than {register}",
-                          remedy="Rewrite it for fewer registers first.")  # fmt: skip
-        return register
+        return allowed(self.next - 1, self.memory.program, "addresses")
 
     def _pair(self) -> tuple[int, int]:
         """Return two registers for a choice; no choice needs them behind its access."""

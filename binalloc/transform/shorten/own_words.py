@@ -25,7 +25,7 @@ from binalloc.isa.instruction import Instr, Module, Origin
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.isa.kinds import Flow, Space
 from binalloc.transform.multiplex.edit import Edit, in_place
-from binalloc.transform.multiplex.free import unused_register
+from binalloc.transform.multiplex.free import allowed, unused_register
 
 _BATCH = 16
 """Words that are loaded before the first of them is stored, so that their latencies overlap. Chosen by hand: as many
@@ -139,13 +139,8 @@ class _OwnWords:
 
     def _new(self) -> int:
         """Return a register that nothing uses yet."""
-        register = self.next
         self.next += 1
-        if register >= self.isa.limits.zero:
-            raise Refused("the kernel has too many registers", place=self.function.name,
-                          found=f"{register} registers without those for own words", expected=f"fewer than {register}",
-                          remedy="Rewrite it for fewer registers first.")  # fmt: skip
-        return register
+        return allowed(self.next - 1, self.memory.program, "own words")
 
     # -- copies
 
