@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
@@ -19,6 +18,7 @@ from binalloc.isa.sets.files import read_module
 from binalloc.laboratory.multiplex.paper import DIVIDED, SIMULATED
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.multiplex.build import AS_THEY_RUN, CO_HW, CO_VTB, HW, PIPE, VTB, Wanted, barriers_of
+from binalloc.pipeline.multiplex.fit import held_at_once
 from binalloc.pipeline.multiplex.free import without_limit
 from binalloc.pipeline.multiplex.multiplexing import Multiplexing, Tried, multiplex_kernel
 from binalloc.pipeline.multiplex.share import region_share
@@ -159,13 +159,11 @@ def _stalls(version: Version, request: Request) -> dict[str, float]:
 
 def _resident(tried: Tried, request: Request) -> int | None:
     """Return the blocks of the original that an SM holds at once; None if there is no version."""
-    version, launch = tried.version, request.launch
-    if version is None or launch is None:
+    version = tried.version
+    if version is None:
         return None
     if tried.wanted.merge is not None:
         return version.blocks_per_sm * tried.wanted.merge
     if tried.wanted.scheme not in AS_THEY_RUN:
         return version.blocks_per_sm
-    kernel = version.module.function(version.kernel)
-    need = Resources.of(kernel, launch, version.registers, version.functions)
-    return resident_blocks(request.machine, need, launch, None, tried.wanted.over)
+    return held_at_once(version, request, tried.wanted.over)

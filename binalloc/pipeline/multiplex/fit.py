@@ -46,13 +46,20 @@ def fastest(module: Module, request: Request, name: str, *, slots: bool) -> Vers
 def unmeasured(module: Module, request: Request, name: str, *, slots: bool) -> Version:
     """Return a version that was not run, and is not proven yet: with as few registers as hold all values, if a block of
     it fits on an SM, else the one with the most registers that does. The rest is as for `fastest`."""
-    version, launch = _in_registers(module, request), request.launch
+    version = _in_registers(module, request)
     if version is None:
         version = next(_levels(module, request, slots))[0]
+    held_at_once(version, request, request.options.over)  # refuses what a run would refuse
+    return replace(version, name=name)
+
+
+def held_at_once(version: Version, request: Request, over: int | None) -> int:
+    """Return the blocks of a version that an SM holds at once, as a run finds them. over: most blocks beyond those of
+    static memory, where blocks get memory as they run; None: no limit. Raises Refused if not even one fits."""
+    launch = request.launch
     assert launch is not None
     need = Resources.of(version.module.function(version.kernel), launch, version.registers, version.functions)
-    resident_blocks(request.machine, need, launch, None, request.options.over)  # a run would ask for it
-    return replace(version, name=name)
+    return resident_blocks(request.machine, need, launch, None, over)
 
 
 def _fastest_of(level: list[Version], request: Request) -> Version:

@@ -1,4 +1,4 @@
-"""Where a thread's own words are, in shared or in local memory, is followed here from word to word.
+"""This module follows from word to word where a thread's own words are: in shared or in local memory.
 
 Needs a pairing, the course of the original's block, and the columns of a part. Leaves findings in the pairing.
 

@@ -1,4 +1,4 @@
-"""What registers hold in each thread of a block is followed here, as far as own words need it.
+"""This module follows what registers hold in each thread of a block, as far as own words need it.
 
 Needs the words of a kernel and the block's size; leaves facts in front of each word. A register's word is *exact* if it
 is a known number in each thread; else its *residue* may be known, the number modulo a power of two. Registers that only

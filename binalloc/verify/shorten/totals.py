@@ -1,4 +1,4 @@
-"""What registers hold in the threads of a block, as far as the proof of late stores needs it.
+"""This module finds what registers hold in the threads of a block, as far as the proof of late stores needs it.
 
 A *total* is a number plus unknowns times factors, modulo 2^32. The number may be another one in each thread of a block.
 What the size of a block decides, such as a thread's index, is a number. So two totals with the same unknowns differ by
