@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.errors import BinallocError, Refused
 from binalloc.isa.instruction import Module
@@ -83,7 +85,7 @@ def _report(seed: int) -> Report:
     return report
 
 
-def _run(version: Version, expected: object, report: Report, name: str, number: int) -> None:
+def _run(version: Version, expected: dict[str, np.ndarray], report: Report, name: str, number: int) -> None:
     """Runs a version under every scheduler. What fails counts only where the version is proven."""
     code = schedule(version.module, MACHINE)
     if not fits(code, version.launch):
