@@ -21,7 +21,7 @@ warm: $(STAMP)
 demo: $(STAMP)
 	$(BIN)/python -m binalloc demo --machine gtx680 --host-steps
 
-# A third of the random cases: which one follows from the commit. All of them: make test-full.
+# A quarter of the random cases: which one follows from the commit. All of them: make test-full.
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo none)
 # Property tests draw by the commit, too.
 SEED := $(firstword $(shell printf %s "$(COMMIT)" | cksum))

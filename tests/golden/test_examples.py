@@ -50,9 +50,14 @@ def stand_for_nvcc(command: list[str]) -> None:
 
 
 WITH_COMMANDS = [page for page in PAGES if examples(page)]
+CASES = [
+    pytest.param(page, id=page.stem, marks=[pytest.mark.rotates] if page.parent.name == "questions" else [])
+    for page in WITH_COMMANDS
+]
+"""Each page with its name; those that answer questions have long commands, and take turns in `make test`."""
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", CASES)
 def test_examples_are_what_is_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "samples").symlink_to(SAMPLES)

@@ -1,4 +1,4 @@
-"""A third of the random cases each time. Which third follows from the commit, so that three commits in a row see most.
+"""A quarter of the random cases each time. Which quarter follows from the commit, so that four in a row see most.
 
 `make test` names the commit. Without one all cases run, as in `make test-full`. A case that has ever failed is in
 `tests/always.txt`, a line each, and is never left out.
@@ -14,14 +14,14 @@ from typing import TypeVar
 
 from tests.support.paths import ROOT
 
-PARTS = 3
+PARTS = 4
 COMMIT = "BINALLOC_ROTATE"
 """The variable of the environment that names the commit, or any other text; unset or empty: all cases run."""
 T = TypeVar("T")
 
 
 def part() -> int | None:
-    """Which third runs, from 0 on; None: all."""
+    """Which quarter runs, from 0 on; None: all."""
     commit = os.environ.get(COMMIT, "")
     return _number(commit) % PARTS if commit else None
 
@@ -34,9 +34,9 @@ def always() -> frozenset[str]:
 
 
 def sample(items: Sequence[T], name: str) -> list[T]:
-    """Return a third of the items in their order, at least one; all of them where all cases run.
+    """Return a quarter of the items in their order, at least one; all of them where all cases run.
 
-    name: what is sampled. It says where the third begins, so that not all groups begin at their first item.
+    name: what is sampled. It says where the quarter begins, so that not all groups begin at their first item.
     """
     now = part()
     if now is None or not items:
@@ -48,7 +48,7 @@ def sample(items: Sequence[T], name: str) -> list[T]:
 def chosen(ids: Sequence[str]) -> frozenset[str]:
     """Return those cases of one test that run this time.
 
-    The cases of a matrix are shuffled before a third is taken, so that each value of each axis has its turn. The order
+    The cases of a matrix are shuffled before a quarter is taken, so that each value of each axis has its turn. The order
     follows from the parameters alone: tests of one module that share their cases, and what is made for these, take the
     same ones.
     """
