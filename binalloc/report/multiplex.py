@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from binalloc.errors import BinallocError
@@ -12,7 +12,7 @@ from binalloc.pipeline.multiplex.choice import Turns
 from binalloc.pipeline.multiplex.multiplexing import Multiplexing, Tried
 from binalloc.pipeline.multiplex.timeline import Mark, Shown, timelines
 from binalloc.pipeline.request import Request
-from binalloc.printable import count
+from binalloc.printable import count, one_line
 from binalloc.report.table import TextTable, table
 
 if TYPE_CHECKING:
@@ -182,7 +182,27 @@ def render_multiplexing(found: MultiplexJson) -> str:
     if "region_share" in found:
         out = f"{out.rstrip()}\n{_share(found['region_share'], found.get('region_share_refused'))}\n\n"
     drawn = _timelines(found["timelines"]) if "timelines" in found else ""
-    return out + _versions(found) + drawn + ("" if found["output"] else "No file was written (-o FILE).\n")
+    return out + _versions(found) + drawn + _files(found, made)
+
+
+def _files(found: MultiplexJson, made: list[SchemeJson]) -> str:
+    """Return which files were written, and how what is in them is launched."""
+    if found["output"] is None:
+        return "No file was written (-o FILE).\n"
+    written: MultiplexedVersionJson | ChosenVersionJson | None = found.get("chosen") or best_version(made)
+    assert written is not None
+    out = f"{one_line(found['output'])}: {version_name(written)} was written.\n"
+    if written["scheme"] in MERGED:
+        out += "Commands of binalloc adapt the original's launch file to its merged blocks.\n"
+    if found["launch_output"] is not None:
+        out += f"{one_line(found['launch_output'])}: the adapted launch file was written.\n"
+    return out
+
+
+def best_version(made: Iterable[SchemeJson]) -> SchemeJson | None:
+    """Return the fastest of versions that may be used: proven, and with the original's results, if they were run."""
+    good = [each for each in made if each["proven"] and ("cycles" not in each or each["same_results"])]
+    return min(good, key=lambda each: each.get("cycles", 0), default=None)
 
 
 def _timelines(found: TimelinesJson) -> str:
@@ -269,7 +289,9 @@ def _answer(found: MultiplexJson, made: list[SchemeJson]) -> str:
     if found["original"]["cycles"] is None:
         proven = sum(each["proven"] for each in made)
         return f"{count(len(made), 'version')} built for {found['machine']}, {proven} of them proven; none was emulated"
-    best = max(made, key=lambda each: each["speedup"])
+    best = best_version(made)
+    if best is None:
+        return "no version is proven and leaves the original's results"
     gained = "" if best["speedup"] > 1 else "nothing gained; best "
     return f"{gained}{version_name(best)} is {best['speedup']:.3f} times as fast on {found['machine']}, emulated"
 

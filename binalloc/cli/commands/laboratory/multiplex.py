@@ -19,7 +19,7 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
-    from binalloc.pipeline.multiplex.multiplexing import Tried
+    from binalloc.pipeline.multiplex.multiplexing import Multiplexing, Tried
     from binalloc.pipeline.request import Request
     from binalloc.report.shapes.commands.multiplex import MultiplexJson
     from binalloc.report.shapes.parts.timelines import OfTimelines
@@ -141,9 +141,16 @@ def multiplex(
     if scheme != AUTO and all(tried.version is None for tried in done.tried):
         first = next(tried.refused for tried in done.tried if tried.refused is not None)
         fail(f"{name}: its shared memory cannot be multiplexed: {first.text(SPELLINGS)}", 1)
-    if output is not None and found["output"] is None:
-        why = "no version is faster than the original:" if scheme == AUTO else "without a proof, and the same results,"
-        fail(f"{name}: {why} nothing is written", 1)
+    if best is None and (output is not None or scheme != AUTO):
+        why = "no version is faster than the original" if scheme == AUTO else f"none of its versions {_unusable(done)}"
+        fail(f"{name}: {why}" + (": nothing is written" if output is not None else ""), 1)
+
+
+def _unusable(found: Multiplexing) -> str:
+    """Return what keeps all versions that were built from being used."""
+    if all(tried.unproven for tried in found.tried if tried.version is not None):
+        return "is proven"
+    return "is proven and leaves the original's results"
 
 
 def _written(request: Request, output: str | None, data: bytes, best: Tried | None) -> str | None:

@@ -162,7 +162,7 @@ def test_without_a_proof_nothing_is_written(
     assert answer.code == 1
     assert f"No proof of {scheme[0]}" in answer.out
     assert ": something\n" in answer.out
-    assert "without a proof, and the same results, nothing is written" in answer.err
+    assert "FFT: none of its versions is proven: nothing is written\n" in answer.err
     assert not made.exists()
 
 

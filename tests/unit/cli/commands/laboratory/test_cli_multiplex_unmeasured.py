@@ -31,14 +31,28 @@ def test_no_figure_of_a_run_is_there() -> None:
     assert "not compared  proven\n" in text
 
 
-@pytest.mark.parametrize("scheme", [["vtb", "--merge", "4"], ["vtb-pipe"], ["hw"]])
-def test_a_version_is_written_that_runs_and_is_proven_again(tmp_path: Path, scheme: list[str]) -> None:
+@pytest.mark.parametrize(("scheme", "name"), [
+    (["vtb", "--merge", "4"], "vtb of 4"), (["vtb-pipe"], "vtb-pipe of 2"), (["hw"], "hw"),
+])  # fmt: skip
+def test_a_version_is_written_that_runs_and_is_proven_again(tmp_path: Path, scheme: list[str], name: str) -> None:
     made = str(tmp_path / "fft.loom")
     answer = call(*COMMAND, "--scheme", *scheme, "--regions", "as-is", "-o", made)
     assert answer.code == 0, answer.err
+    assert f"/fft.loom: {name} was written.\n" in answer.out
+    assert ("adapt the original's launch file" in answer.out) == (scheme[0] != "hw")
     assert "proven for blocks of 64 x 1 x 1" in call("verify", FFT, made, "--machine", "gtx285").out
     run = call("run", made, *LAUNCH, "--machine", "gtx285", "--reference", "--check", "--race", "--json")
     assert run.code == 0, run.err
+
+
+def test_without_a_proof_the_answer_is_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    from binalloc.pipeline.multiplex import multiplexing
+
+    monkeypatch.setattr(multiplexing, "unproven_step", lambda *_: "something")
+    answer = call(*COMMAND, "--scheme", "hw", "--regions", "as-is")
+    assert answer.code == 1
+    assert "No proof of hw: something\n" in answer.out
+    assert answer.err.endswith("FFT: none of its versions is proven\n")
 
 
 def test_what_does_not_fit_is_refused() -> None:
