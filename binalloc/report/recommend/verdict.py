@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.pipeline.advice.recommend import NOTHING
+from binalloc.pipeline.multiplex.build import ALONE
 from binalloc.printable import count
 from binalloc.report.multiplex import version_name
 
@@ -30,7 +31,7 @@ def verdict(advice: RecommendationJson) -> str:
     if taken is not None:
         held = blocks if taken["merge"] is None else count(chosen["blocks_per_sm"], f"merged block of {taken['merge']}",
                                                            f"merged blocks of {taken['merge']}")  # fmt: skip
-        what = f"Take {version_name(taken)}, which multiplexes shared memory"
+        what = f"Take {version_name(taken)}" + ("" if taken["scheme"] in ALONE else ", which multiplexes shared memory")
         return f"{what}: {held} per SM, with {' and '.join(resources)} per thread{gained}{was}."
     same = chosen["blocks_per_sm"] == base["blocks_per_sm"]
     instead = ", as now" if same else f" instead of {base['blocks_per_sm']}"
