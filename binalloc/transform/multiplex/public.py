@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory_of
 from binalloc.analysis.shared.regions import Region
-from binalloc.errors import Refused
+from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Module, Origin
 from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import put_at_bounds
@@ -40,9 +40,7 @@ def get_as_they_run(module: Module, kernel: str, block: Three, private: int = 0)
     require_plain(module, kernel)
     memory, regions, parts = divide(with_private(shared_memory_of(module, kernel, block), private))
     if parts is None:
-        raise Refused("no block waits for shared memory", place=kernel, found="no region that stores to it",
-                      expected="at least one access region",
-                      remedy="Look at the kernel's view of shared memory.")  # fmt: skip
+        raise _nothing_in_turns(memory, kernel)
     require_known(memory)
     program = memory.program
     base, edit, build = unused_register(program), Edit(program.kernel.fn), program.isa.build
@@ -58,6 +56,18 @@ def get_as_they_run(module: Module, kernel: str, block: Three, private: int = 0)
     variables = [v for v in moved if v.offset >= 0 and v.offset + v.size <= parts.private]
     made = replace(fn, info=info, shared=variables, origin=Origin(kernel, index))
     return Multiplexed(in_place(module, made, index), regions, parts)
+
+
+def _nothing_in_turns(memory: SharedMemory, kernel: str) -> Refused:
+    """Return the refusal of a kernel without an access region. Raises it, if an access cannot be to a private part."""
+    if memory.private:
+        require_known(memory)
+        return Refused("no block waits for shared memory", place=kernel, found="all accesses in the private part",
+                       expected="some in the public one",
+                       remedy=Hint("Make less of it private, or choose {scheme} hw."))  # fmt: skip
+    return Refused("no block waits for shared memory", place=kernel, found="no region that stores to it",
+                   expected="at least one access region",
+                   remedy="Look at the kernel's view of shared memory.")  # fmt: skip
 
 
 def _moving(memory: SharedMemory, regions: list[Region], parts: Parts, base: int, edit: Edit) -> Moving:

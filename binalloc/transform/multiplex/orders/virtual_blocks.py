@@ -27,6 +27,9 @@ from binalloc.transform.multiplex.free import free_predicates, unused_register
 from binalloc.transform.multiplex.merge import UNMERGED, Merging
 from binalloc.transform.multiplex.orders.counting import Uneven, barriers_in
 
+_MET = "Let all threads of a block come to each barrier, as to __syncthreads() outside of branches."
+"""The remedy for barriers for which no scheme has a proof."""
+
 
 class VirtualBlocks(ABC):
     """This pass edits one kernel."""
@@ -103,16 +106,16 @@ class VirtualBlocks(ABC):
             where = f"{site.place.function}+{site.place.word}"
             if site.arrival is Arrival.SOME:
                 raise Refused("not all threads of a block come to a barrier", place=where, found="perhaps not all",
-                              expected="all that run", remedy=UNMERGED)  # fmt: skip
+                              expected="all that run", remedy=_MET)  # fmt: skip
             if not site.barrier.plain:
                 raise Refused("a barrier is not a plain one of the whole block", place=where,
                               found=f"barrier {site.barrier.number}", expected="BAR.SYNC 0",
-                              remedy=UNMERGED)  # fmt: skip
+                              remedy=_MET)  # fmt: skip
             if site.place.function != self.function.name:
                 raise Refused("a function has a barrier", place=where, found="a barrier",
                               expected="barriers in the kernel alone", remedy="Inline the function.")  # fmt: skip
             if self.function.cfg.views[site.place.word].guard is not None:
-                raise Refused("a barrier has a guard", place=where, found="a guard", expected="none", remedy=UNMERGED)
+                raise Refused("a barrier has a guard", place=where, found="a guard", expected="none", remedy=_MET)
 
     def parting(self) -> Iterator[tuple[BlockNumber, int]]:
         """Yield basic blocks behind which blocks of the grid may go different ways, or end, with their last words."""

@@ -198,6 +198,31 @@ def test_dynamic_memory_is_refused(body: str, callee: str, message: str, place: 
     assert (error.value.message, error.value.place) == (message, place)
 
 
+ALL = (1 << 512) - 1
+"""All bytes of the kernel, private."""
+
+
+@pytest.mark.parametrize(("body", "message", "found"), [
+    (USE, "no block waits for shared memory", "all accesses in the private part"),
+    (f"{USE}\nLD.32 R5, [R8]", "a generic access may go to shared memory", "an address of which nothing is known"),
+])  # fmt: skip
+def test_a_private_part_with_all_accesses_is_refused(body: str, message: str, found: str) -> None:
+    with pytest.raises(Refused) as error:
+        get_as_they_run(program(KERNEL.format(body, "")), "k", (64, 1, 1), ALL)
+    assert (error.value.message, error.value.found) == (message, found)
+
+
+@pytest.mark.parametrize("body", [
+    f"@P0 BRA on, on\nBAR.SYNC 0\non:\n{USE}", f"{USE}\nBAR.SYNC 1, 0x40", f"{USE}\n@P1 BAR.SYNC 0",
+])  # fmt: skip
+def test_what_no_scheme_can_prove_is_not_sent_to_another(body: str) -> None:
+    """The proof of `hw` knows no barriers but those of the whole block, to which all threads come."""
+    with pytest.raises(Refused, match="barrier") as error:
+        merge_blocks(program(KERNEL.format(body, "")), "k", (64, 1, 1), 2)
+    assert "__syncthreads()" in (error.value.remedy or "")
+    assert "hw" not in (error.value.remedy or "")
+
+
 def test_a_barrier_in_a_function_is_refused() -> None:
     callee = ".func f\n" + 40 * "    NOP\n" + "    BAR.SYNC 0\n    RET\n.end\n"
     with pytest.raises(Refused) as error:
