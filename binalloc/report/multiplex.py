@@ -195,7 +195,7 @@ def _files(found: MultiplexJson, made: list[SchemeJson]) -> str:
     if written["scheme"] in MERGED:
         out += "Commands of binalloc adapt the original's launch file to its merged blocks.\n"
     if found["launch_output"] is not None:
-        out += f"{one_line(found['launch_output'])}: the adapted launch file was written.\n"
+        out += f"{one_line(found['launch_output'])}: its launch file was written.\n"
     return out
 
 

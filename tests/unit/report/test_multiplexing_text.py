@@ -49,6 +49,6 @@ def test_files_are_named_with_what_is_in_them() -> None:
     assert text(slow, wrong, output="a.loom").endswith("\na.loom: hw was written.\n")
     assert text(slow, version("vtb", 500), output="a.loom", launch_output="a.toml").endswith(
         "\na.loom: vtb of 2 was written.\nCommands of binalloc adapt the original's launch file to its merged blocks.\n"
-        "a.toml: the adapted launch file was written.\n"
+        "a.toml: its launch file was written.\n"
     )
     assert text(slow, wrong).endswith("No file was written (-o FILE).\n")
