@@ -1,0 +1,1 @@
+"""This room holds models of scratchpad sharing: pairs of blocks that share a part of their shared memory."""

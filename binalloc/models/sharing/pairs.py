@@ -1,0 +1,119 @@
+"""This module counts the pairs of thread blocks that an SM holds where a pair shares a part of its shared memory.
+
+After "Scratchpad Sharing in GPUs", section 3. The two blocks of a pair have a private part each, and one shared part
+between them; only one of the two has that at a time. The paper gives a threshold t: a pair of blocks of B bytes takes
+(1 + t) * B bytes, so t * B of each block are private. It does not print the rule for the number of blocks. Ours follows
+from two of its sentences: a pair costs (1 + t) * B, and no fewer blocks may run than without sharing. So blocks that
+fit anyway stay, and each of them gets a partner as long as bytes are left. That gives the blocks of all fourteen
+kernels in Fig. 13.
+
+Thresholds are fractions, so that nothing is rounded: with a float, 0.1 would be a little more than a tenth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from binalloc.errors import Hint, UsageError
+from binalloc.isa.interface.places import WORD
+from binalloc.models.machines.occupancy import Occupancy
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room of an SM is what decides how many blocks of one kernel it holds."""
+
+    total: int  #: bytes of shared memory of the SM
+    block: int  #: bytes of a block
+    most: int  #: blocks that all other resources allow
+
+    @staticmethod
+    def of(answer: Occupancy, total: int) -> Room:
+        """Return the room that an SM has for the blocks of an occupancy. total: bytes of its shared memory."""
+        most = [limit for name, limit in answer.limits.items() if name != "shared" and limit is not None]
+        return Room(total, answer.shared_per_block, min(most))
+
+    @property
+    def alone(self) -> int:
+        """Return how many blocks the SM holds if none of them share."""
+        return min(self.total // self.block, self.most) if self.block else self.most
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """A pairing is a number of resident blocks, of which some share a part of their memory two by two."""
+
+    blocks: int  #: resident blocks
+    pairs: int  #: pairs among them
+    private: int  #: bytes of a block that only it uses, whole words; those of an unshared block all are its own
+
+    @property
+    def unshared(self) -> int:
+        """Return how many blocks have no partner."""
+        return self.blocks - 2 * self.pairs
+
+    def bytes(self, block: int) -> int:
+        """Return the bytes that all blocks take together. block: those of one."""
+        return self.pairs * (block + self.private) + self.unshared * block
+
+
+def threshold(text: str) -> Fraction:
+    """Return the fraction that a threshold stands for, as "0.1" or "1/10".
+
+    Raises UsageError for what is no number, or not between 0 and 1.
+    """
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(0)
+    if not 0 < value < 1:
+        raise UsageError(
+            "no threshold of sharing", place=Hint("{sharing}"), found=text,
+            expected="a number between 0 and 1, as 0.1 or 1/10",
+            remedy="Give the share of a block's memory that stays private.",
+        )  # fmt: skip
+    return value
+
+
+def with_threshold(room: Room, share: Fraction) -> Pairing | None:
+    """Return the pairing of the paper's rule for a threshold; None if it holds no block more than there are without
+    sharing.
+
+    share: the part of a block's bytes that is private, between 0 and 1. The private part is cut to whole words.
+    """
+    if room.block == 0:
+        return None
+    fits = room.total // room.block
+    left = room.total - fits * room.block
+    partners = min(fits, int(left / (share * room.block)))
+    pairs = min(fits + partners, room.most) - room.alone
+    if pairs <= 0:
+        return None
+    return Pairing(room.alone + pairs, pairs, int(share * room.block) // WORD * WORD)
+
+
+def fitted(room: Room) -> Sequence[Pairing]:
+    """Return the pairings of all numbers of pairs, ascending, each with the most private bytes that still fit.
+
+    This differs from the paper, which has one threshold for all kernels. Its own Examples 3.1 and 3.2 divide 16 KB in
+    this way. A pairing of which no byte would be private is none: two such blocks would run one after the other.
+    """
+    found = []
+    alone = room.alone
+    for pairs in range(1, min(alone, room.most - alone) + 1):
+        private = min(room.block, (room.total - alone * room.block) // pairs) // WORD * WORD
+        if private > 0:
+            found.append(Pairing(alone + pairs, pairs, private))
+    return found
+
+
+def status_bits(blocks: int, warps: int) -> int:
+    """Return the bits that an SM needs to know which of its blocks share, after section 7.1 of the paper.
+
+    blocks, warps: most of each on an SM. The paper's formula lacks the ceiling of the locks' logarithm; its figure, 209
+    bits for 16 blocks and 96 warps, has it.
+    """
+    partner, lock = blocks.bit_length(), (blocks - 1).bit_length()
+    return 1 + blocks * partner + warps + blocks // 2 * lock
