@@ -31,14 +31,6 @@ class Around:
     by: list[int]  #: accessed by the node itself
     after: list[int]  #: accessed on a way from its end (Post out)
 
-    def into(self, node: int) -> tuple[int, int]:
-        """Return what is accessed before and after the point in front of a node."""
-        return self.before[node], self.by[node] | self.after[node]
-
-    def out_of(self, node: int) -> tuple[int, int]:
-        """Return what is accessed before and after the point behind a node."""
-        return self.before[node] | self.by[node], self.after[node]
-
     def at(self, node: int) -> tuple[int, int]:
         """Return what is accessed up to a node and from it on, itself both times. Who needs variables of both sets has
         them while it executes the node."""

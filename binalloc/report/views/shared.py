@@ -42,6 +42,7 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
     from binalloc.analysis.shared.memory import shared_memory
     from binalloc.analysis.shared.regions import access_regions
     from binalloc.analysis.shared.variables import bytes_of, variables
+    from binalloc.report.views.sharing import sharing_of
 
     program = analyse(module, kernel)
     memory = shared_memory(program, block)
@@ -66,6 +67,8 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
     }  # fmt: skip
     if block is not None:
         view["residents"] = _residents(info, machine, prod(block))
+        if info.shared_bytes:
+            view["sharing"] = sharing_of(memory, machine, prod(block))
     view["text"] = _text(kernel, view)
     return view
 
@@ -148,6 +151,8 @@ def _residents(info: FunctionInfo, machine: Machine, threads: int) -> ResidentsJ
 
 
 def _text(kernel: str, view: SharedView) -> str:
+    from binalloc.report.views.sharing import sharing_text
+
     out = _summary(kernel, view) + _residents_text(view)
     if view["variables"]:
         rows: list[tuple[object, ...]] = []
@@ -165,7 +170,7 @@ def _text(kernel: str, view: SharedView) -> str:
     if view["regions"]:
         rows = [(k, *_region_row(r)) for k, r in enumerate(view["regions"])]
         out += "\n" + table(["region", "instructions", "begins", "ends", "may be short of", "bytes"], rows, left=5)
-    return out
+    return out + (sharing_text(view["sharing"]) if "sharing" in view else "")
 
 
 def _summary(kernel: str, view: SharedView) -> str:

@@ -116,6 +116,37 @@ class ResidentsJson(TypedDict):
     with_registers: Annotated[int, says("blocks that an SM holds, the registers of this binary counted")]
 
 
+class PlanJson(TypedDict):
+    """This object is a way to let pairs of blocks share a part of their memory, after the sharing paper."""
+
+    threshold: Annotated[
+        str | None, says("part of a block's bytes that is private, as a fraction; null where as many are as fit")
+    ]
+    pairs: Annotated[int, says("pairs of blocks on an SM that share")]
+    unshared: Annotated[int, says("blocks without a partner")]
+    blocks_per_sm: Annotated[int, says("blocks that an SM holds then")]
+    private_bytes: Annotated[int, says("bytes of a block of a pair that are its own")]
+    shared: Annotated[list[str], says("variables in the shared part, and the one across its begin, by address")]
+    instructions: Annotated[int, says("instructions in the access range of these")]
+    weight: Annotated[
+        float, says("share of a thread's instructions that are in it, as executions are estimated from loops")
+    ]
+
+
+class SharingJson(TypedDict):
+    """This object says how blocks could share a part of their memory, two by two."""
+
+    machine: Annotated[str, says("machine that the numbers are for")]
+    blocks_per_sm: Annotated[int, says("blocks that an SM holds if none share")]
+    bits: Annotated[int, says("bits of an SM that say who shares with whom, and who holds the shared part")]
+    units: Annotated[list[list[str]], says("variables that can be moved, with those that have to keep their distance")]
+    instructions: Annotated[int, says("instructions in the access range of all variables")]
+    weight: Annotated[float, says("share of a thread's instructions that are in it, estimated")]
+    plans: Annotated[
+        list[PlanJson], says("the paper's threshold first, then one plan for each number of pairs; empty if none helps")
+    ]
+
+
 class SharedView(TypedDict):
     """This object is the view of `--shared`."""
 
@@ -126,6 +157,9 @@ class SharedView(TypedDict):
     common_bytes: Annotated[int, says("bytes in which every block keeps the same")]
     residents: NotRequired[
         Annotated[ResidentsJson, says("how many blocks an SM holds; left out where the block size is not known")]
+    ]
+    sharing: NotRequired[
+        Annotated[SharingJson, says("blocks that share memory two by two; left out where the block size is not known")]
     ]
     variables: Annotated[list[VariableInShared], says("variables in shared memory, by function and address")]
     accesses: Annotated[list[SharedAccessJson], says("accesses to shared memory, without those to slots")]

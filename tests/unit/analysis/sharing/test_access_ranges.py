@@ -28,8 +28,9 @@ BY = [0, A, B, 0, A, C, C, 0]
 def test_table_3(units: int, into: set[int], out_of: set[int]) -> None:
     found = around(FIGURE_7, BY)
     nodes = range(len(BY))
-    assert {n for n in nodes if all(part & units for part in found.into(n))} == into
-    assert {n for n in nodes if all(part & units for part in found.out_of(n))} == out_of
+    before, by, after = found.before, found.by, found.after
+    assert {n for n in nodes if before[n] & units and (by[n] | after[n]) & units} == into
+    assert {n for n in nodes if (before[n] | by[n]) & units and after[n] & units} == out_of
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -95,3 +95,21 @@ def test_a_barrier_that_not_all_threads_meet_names_where_they_part(tmp_path: Pat
     assert (running["arrival"], running["reason"]) == ("running", {"function": "k", "index": 4})
     assert (running["number"], running["threads"]) == (1, 64)
     assert "all that have not ended" in call("inspect", code, "--shared").out
+
+
+def test_pairs_of_blocks_that_could_share_memory() -> None:
+    line = ("inspect", str(sample_file("fourierTransform.ptx")), "--shared", "--block", "64")
+    found = call(*line, "--machine", "gpgpusim-sharing", "--json").json["shared"]["sharing"]
+    assert (found["machine"], found["blocks_per_sm"], found["bits"]) == ("gpgpusim-sharing", 1, 209)
+    paper, fitted = found["plans"]
+    assert (paper["threshold"], paper["pairs"], paper["unshared"], paper["blocks_per_sm"]) == ("1/10", 1, 0, 2)
+    assert paper["private_bytes"] == 872  # of 8,736
+    assert (fitted["threshold"], fitted["private_bytes"]) == (None, 7648)
+    # one of the two arrays is private then; the staged parameters are in both
+    assert [name[-4:] for name in fitted["shared"]] == ["nary"]
+    assert fitted["weight"] <= paper["weight"] < found["weight"]
+    out = call(*line, "--machine", "gpgpusim-sharing").out
+    assert "an SM of gpgpusim-sharing can hold more than 1 block; no GPU does that" in out
+    assert "1/10" in out
+    none = call("inspect", str(sample_file("reduction.ptx")), "--shared", "--block", "128", "--machine", "h100")
+    assert "Pairs of blocks that share memory would be no more blocks on h100 than 16 blocks." in none.out

@@ -1,0 +1,75 @@
+"""This module makes the part of `inspect --shared` on blocks that share memory two by two, after the sharing paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.models.machines.kernel_use import KernelUse
+from binalloc.models.machines.model import Machine
+from binalloc.printable import count
+from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.analysis.shared.memory import SharedMemory
+    from binalloc.pipeline.sharing.plans import Plan, Plans
+    from binalloc.report.shapes.parts.shared import PlanJson, SharingJson
+
+
+def sharing_of(memory: SharedMemory, machine: Machine, threads: int) -> SharingJson:
+    """Return how blocks of so many threads could share memory two by two on a machine."""
+    from binalloc.models.sharing.pairs import status_bits
+    from binalloc.pipeline.sharing.plans import plans
+
+    found = plans(memory, machine, KernelUse.of(memory.program.kernel.fn.info, threads))
+    return {
+        "machine": machine.name,
+        "blocks_per_sm": found.room.alone,
+        "bits": status_bits(machine.limits.blocks_per_sm, machine.limits.warps_per_sm),
+        "units": [extent.names for extent in found.units.extents],
+        "instructions": found.every,
+        "weight": _part(found.weight, found),
+        "plans": [_plan(plan, found) for plan in found.all],
+    }
+
+
+def _plan(plan: Plan, among: Plans) -> PlanJson:
+    from binalloc.pipeline.sharing.plans import names_of
+
+    return {
+        "threshold": None if plan.threshold is None else str(plan.threshold),
+        "pairs": plan.pairing.pairs,
+        "unshared": plan.pairing.unshared,
+        "blocks_per_sm": plan.pairing.blocks,
+        "private_bytes": plan.pairing.private,
+        "shared": names_of(among.units, plan.choice.shared),
+        "instructions": plan.instructions,
+        "weight": _part(plan.choice.weight, among),
+    }
+
+
+def _part(weight: float, among: Plans) -> float:
+    return round(weight / among.whole, 4) if among.whole else 0.0
+
+
+def sharing_text(found: SharingJson) -> str:
+    """Return the part as text: an empty line, a sentence, and a table where pairs can be formed."""
+    blocks = count(found["blocks_per_sm"], "block")
+    if not found["plans"]:
+        return f"\nPairs of blocks that share memory would be no more blocks on {found['machine']} than {blocks}.\n"
+    out = f"\nWhere pairs of blocks share memory, an SM of {found['machine']} can hold more than {blocks}; no GPU does "
+    out += f"that. It would take {count(found['bits'], 'bit')} of state on an SM.\nFrom a thread's first access to "
+    out += f"shared memory to its last there are {count(found['instructions'], 'instruction')}, "
+    out += f"{found['weight']:.0%} of those that it executes (estimated).\n"
+    rows = [
+        (plan["threshold"] or "", _units(plan["shared"], found["units"]), plan["pairs"], plan["unshared"],
+         plan["blocks_per_sm"], plan["private_bytes"], plan["instructions"], f"{plan['weight']:.0%}")
+        for plan in found["plans"]
+    ]  # fmt: skip
+    head = ["threshold", "shared variables", "pairs", "unshared", "blocks", "private bytes", "instructions", "executed"]
+    return out + table(head, rows, left=2)
+
+
+def _units(names: list[str], units: list[list[str]]) -> str:
+    """Return some variables in words: one of each unit, and how many others have to stay with it."""
+    inside = [unit for unit in units if unit[0] in names]
+    return ", ".join(f"{unit[0]} and {len(unit) - 1} more" if len(unit) > 1 else unit[0] for unit in inside) or "none"
