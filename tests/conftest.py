@@ -47,8 +47,8 @@ LONG = (
 
 
 RANDOM = ("tests/property/",)
-"""Where cases are drawn: `make test` runs a quarter of them each time (`rotation`), and so of those marked `rotates`; of
-those marked `sampled` all, which take a quarter of what they judge themselves."""
+"""Where cases are drawn: `make test` runs a quarter of them each time (`rotation`), and so of those marked `rotates`;
+of those marked `sampled` all, which take a quarter of what they judge themselves."""
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:

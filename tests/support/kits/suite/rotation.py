@@ -48,9 +48,9 @@ def sample(items: Sequence[T], name: str) -> list[T]:
 def chosen(ids: Sequence[str]) -> frozenset[str]:
     """Return those cases of one test that run this time.
 
-    The cases of a matrix are shuffled before a quarter is taken, so that each value of each axis has its turn. The order
-    follows from the parameters alone: tests of one module that share their cases, and what is made for these, take the
-    same ones.
+    The cases of a matrix are shuffled before a quarter is taken, so that each value of each axis has its turn. The
+    order follows from the parameters alone: tests of one module that share their cases, and what is made for these,
+    take the same ones.
     """
     module = ids[0].split("::")[0]
     shuffled = sorted(ids, key=lambda one: (_number(f"{module}[{one.partition('[')[2]}"), one))
