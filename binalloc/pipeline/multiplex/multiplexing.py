@@ -150,6 +150,18 @@ def _kinds_of_regions(shorter: bool | None, own: bool | None) -> list[tuple[bool
     return without if own is False or shorter is not None else [*without, (False, True)]
 
 
+def require_shared_memory(module: Module, request: Request) -> None:
+    """Refuse a kernel that accesses no shared memory, before anything is run: raises Refused."""
+    from binalloc.analysis.shared.memory import shared_memory_of
+
+    assert request.launch is not None
+    if not shared_memory_of(module, request.kernel, request.launch.block).reach.accesses:
+        raise Refused(
+            "no block waits for shared memory", place=request.kernel, found="no access to shared memory",
+            expected="at least one", remedy="Leave this kernel as it is.",
+        )  # fmt: skip
+
+
 def multiplex_kernel(
     module: Module, request: Request, versions: Sequence[Wanted], share: bool = False, original: Version | None = None
 ) -> Multiplexing:

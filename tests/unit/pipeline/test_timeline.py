@@ -23,6 +23,8 @@ from binalloc.pipeline.request import Preparations, Request
 from tests.support.kits.cli import call
 from tests.support.paths import sample_file
 
+pytestmark = pytest.mark.usefixtures("shared_versions")
+
 MACHINE = load_machine("gtx285")
 ACCESSES = ("LDS", "STS")
 

@@ -87,7 +87,13 @@ def multiplex(
     """  # fmt: skip
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.multiplex.adapted import require_blocks
-    from binalloc.pipeline.multiplex.multiplexing import AUTO, kinds_of_barriers, multiplex_kernel, wanted_versions
+    from binalloc.pipeline.multiplex.multiplexing import (
+        AUTO,
+        kinds_of_barriers,
+        multiplex_kernel,
+        require_shared_memory,
+        wanted_versions,
+    )
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.multiplex import chosen_json, multiplexing_json, render_multiplexing, timelines_json
     from binalloc.transform.multiplex.split import Split
@@ -117,6 +123,7 @@ def multiplex(
     wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, kinds, own))
     with progress(as_json) as show:
         request = Request(name, model, launch, options=options, progress=show, emulate=not no_emulate)
+        require_shared_memory(module, request)
         done = multiplex_kernel(module, request, wanted, share)
         drawn: OfTimelines = {"timelines": timelines_json(done, request)} if timeline else {}
     best = done.chosen(today) if scheme == AUTO else done.best

@@ -267,20 +267,12 @@ def test_a_launch_is_needed() -> None:
     assert "--launch" in refused(2, "multiplex", str(sample_file("fourierTransform.ptx")))
 
 
-def test_kernels_without_shared_memory_are_refused() -> None:
-    answer = call("multiplex", loom("nbody"), "--launch", loom("nbody").replace(".loom", ".toml"), "--size", "test",
-                  "--json")  # fmt: skip
-    assert all(s["refused"] for s in answer.json["schemes"])
-    assert answer.code == 1
-    assert "its shared memory cannot be multiplexed: nbody: no block waits for shared memory; found " in answer.err
-
-
-@pytest.mark.parametrize("scheme", ["co-vtb", "co-hw"])
-def test_kernels_without_shared_memory_keep_no_part_of_it(scheme: str) -> None:
-    found = call("multiplex", loom("nbody"), "--launch", loom("nbody").replace(".loom", ".toml"), "--size", "test",
-                 "--scheme", scheme, "--json").json  # fmt: skip
-    assert [s["refused"] for s in found["schemes"]] != []
-    assert all("no access to shared memory" in s["refused"] for s in found["schemes"] if not s["own_words"])
+@pytest.mark.parametrize("scheme", ["vtb", "co-hw", "auto"])
+def test_kernels_without_shared_memory_are_refused_before_any_run(scheme: str) -> None:
+    line = ("multiplex", loom("nbody"), "--launch", loom("nbody").replace(".loom", ".toml"), "--scheme", scheme)
+    answer = call(*line)  # at full size: nothing is run
+    assert (answer.code, answer.out) == (1, "")
+    assert "nbody: no block waits for shared memory; found no access to shared memory; expected " in answer.err
 
 
 def test_blocks_that_would_be_too_large_are_not_merged(tmp_path: Path) -> None:

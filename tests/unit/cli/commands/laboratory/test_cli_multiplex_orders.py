@@ -9,6 +9,8 @@ import pytest
 from tests.support.kits.cli import call, refused
 from tests.support.paths import sample_file
 
+pytestmark = pytest.mark.usefixtures("shared_versions")
+
 FFT = str(sample_file("fourierTransform.ptx"))
 LAUNCH = ["--launch", str(sample_file("fourierTransform.toml")), "--size", "test"]
 NAMED = ["--scheme", "vtb", "--barriers", "named"]

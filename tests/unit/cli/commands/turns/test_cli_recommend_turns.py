@@ -11,6 +11,8 @@ from tests.support.kits.cli import call, refused
 from tests.support.paths import ROOT
 from tests.unit.cli.commands.turns.conftest import MACHINE, Taken
 
+pytestmark = pytest.mark.usefixtures("shared_versions")
+
 
 @pytest.fixture(scope="module")
 def one_sm(tmp_path_factory: pytest.TempPathFactory) -> str:

@@ -10,6 +10,8 @@ from tests.support.kits.cli import call, refused
 from tests.support.programs.chase import KERNEL
 from tests.unit.cli.commands.turns.conftest import MACHINE, Taken
 
+pytestmark = pytest.mark.usefixtures("shared_versions")
+
 
 def test_the_fastest_proven_version_is_taken(taken: Taken) -> None:
     found = taken.found

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.kits.cli import call
 from tests.unit.cli.commands.turns.conftest import MACHINE, Taken
+
+pytestmark = pytest.mark.usefixtures("shared_versions")
 
 
 def test_every_version_has_a_row(taken: Taken, tmp_path: Path) -> None:
