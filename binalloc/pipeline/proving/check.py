@@ -42,6 +42,10 @@ def prove_kernels(old: Module, new: Module, names: list[str], machine: Machine, 
     if any(one.module is None for one in turns):
         return SymbolicProof(names, [], lost, [], _hint(old, new), turns)
     findings, notes, unchanged = _check(made, new, names, whole=whole)
+    if turns and notes:
+        kernels = quoted(", ".join(one.kernel for one in turns))
+        made_again = "the kernel whose blocks take turns, made again by its record"
+        notes.insert(0, f"the original of {kernels} is here {made_again}")
     return SymbolicProof(names, unchanged, lost + findings, notes, _hint(old, new) if findings else None, turns)
 
 

@@ -85,6 +85,16 @@ def test_a_step_that_changes_something_else_is_not_proven(taken: Taken, monkeypa
     assert "constant bank 2" in proof.missing
 
 
+def test_remarks_say_which_original_they_are_about(taken: Taken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checker's original has merged blocks already, and other numbers of instructions than the user's."""
+    from binalloc.pipeline.proving import check
+
+    monkeypatch.setattr(check, "_check", lambda *_, **__: ([], ["chase+362: the original reads R37"], []))
+    out = call("verify", taken.binary, taken.made).out
+    remark = "  note: the original of 'chase' is here the kernel whose blocks take turns, made again by its record\n"
+    assert remark + "  note: chase+362: the original reads R37\n" in out
+
+
 def test_another_original_is_not_proven(taken: Taken, tmp_path: Path) -> None:
     other, text = str(tmp_path / "other.loom"), call("disasm", taken.binary).out
     assert "STS.32" in text
