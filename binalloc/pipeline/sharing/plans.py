@@ -14,6 +14,7 @@ from fractions import Fraction
 from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.sharing.access_ranges import AccessRanges, access_ranges
+from binalloc.analysis.sharing.releases import Release, releases
 from binalloc.analysis.sharing.units import Units, units_of
 from binalloc.bitset import bits
 from binalloc.models.machines.kernel_use import KernelUse
@@ -33,6 +34,7 @@ class Plan:
     choice: Choice
     threshold: Fraction | None  #: by which the private bytes were cut; None: as many as fit
     instructions: int  #: words in the access range of the shared part
+    releases: list[Release]  #: places at which a thread has no more to do with it
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def plans(memory: SharedMemory, machine: Machine, use: KernelUse) -> Plans:
     found = []
     for pairing, threshold in given:
         choice = least_in_range(sizes, moments, pairing.private)
-        found.append(Plan(pairing, choice, threshold, _words(moments, choice.shared)))
+        placed = releases(memory.program.graph, _touching(units, choice.shared))
+        found.append(Plan(pairing, choice, threshold, _words(moments, choice.shared), placed))
     whole = sum(moment.weight for moment in moments)
     return Plans(room, units, _words(moments, every), in_range(moments, every), whole, found)
 
@@ -72,6 +75,11 @@ def plans(memory: SharedMemory, machine: Machine, use: KernelUse) -> Plans:
 def names_of(units: Units, chosen: int) -> list[str]:
     """Return the names of the variables of some units, by address."""
     return [name for k in bits(chosen) for name in units.extents[k].names]
+
+
+def _touching(units: Units, chosen: int) -> dict[str, dict[int, bool]]:
+    """Return by function and word whether it may access one of some units."""
+    return {name: {word: bool(by & chosen) for word, by in words.items()} for name, words in units.accesses.items()}
 
 
 def _words(moments: Sequence[Moment], units: int) -> int:

@@ -11,8 +11,9 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.analysis.shared.memory import SharedMemory
+    from binalloc.analysis.sharing.releases import Release
     from binalloc.pipeline.sharing.plans import Plan, Plans
-    from binalloc.report.shapes.parts.shared import PlanJson, SharingJson
+    from binalloc.report.shapes.parts.shared import PlanJson, ReleaseJson, SharingJson
 
 
 def sharing_of(memory: SharedMemory, machine: Machine, threads: int) -> SharingJson:
@@ -28,11 +29,11 @@ def sharing_of(memory: SharedMemory, machine: Machine, threads: int) -> SharingJ
         "units": [extent.names for extent in found.units.extents],
         "instructions": found.every,
         "weight": _part(found.weight, found),
-        "plans": [_plan(plan, found) for plan in found.all],
+        "plans": [_plan(plan, found, memory) for plan in found.all],
     }
 
 
-def _plan(plan: Plan, among: Plans) -> PlanJson:
+def _plan(plan: Plan, among: Plans, memory: SharedMemory) -> PlanJson:
     from binalloc.pipeline.sharing.plans import names_of
 
     return {
@@ -44,6 +45,17 @@ def _plan(plan: Plan, among: Plans) -> PlanJson:
         "shared": names_of(among.units, plan.choice.shared),
         "instructions": plan.instructions,
         "weight": _part(plan.choice.weight, among),
+        "releases": [_release(place, memory) for place in plan.releases],
+    }
+
+
+def _release(place: Release, memory: SharedMemory) -> ReleaseJson:
+    cfg, guard = memory.program[place.function].cfg, place.guard
+    return {
+        "function": place.function,
+        "index": place.word,
+        "from_index": None if place.source is None else cfg.blocks[place.source].end - 1,
+        "guard": None if guard is None else f"{'!' * guard[1]}P{guard[0]}",
     }
 
 
@@ -62,11 +74,19 @@ def sharing_text(found: SharingJson) -> str:
     out += f"{found['weight']:.0%} of those that it executes (estimated).\n"
     rows = [
         (plan["threshold"] or "", _units(plan["shared"], found["units"]), plan["pairs"], plan["unshared"],
-         plan["blocks_per_sm"], plan["private_bytes"], plan["instructions"], f"{plan['weight']:.0%}")
+         plan["blocks_per_sm"], plan["private_bytes"], plan["instructions"], f"{plan['weight']:.0%}",
+         ", ".join(map(_place, plan["releases"])))
         for plan in found["plans"]
     ]  # fmt: skip
     head = ["threshold", "shared variables", "pairs", "unshared", "blocks", "private bytes", "instructions", "executed"]
+    head.append("last accesses are in front of")
     return out + table(head, rows, left=2)
+
+
+def _place(found: ReleaseJson) -> str:
+    """Return a place in words: the instruction behind it, where threads come from, and the condition."""
+    out = f"{found['index']}" if found["from_index"] is None else f"{found['index']} from {found['from_index']}"
+    return out if found["guard"] is None else f"{out} if {found['guard']}"
 
 
 def _units(names: list[str], units: list[list[str]]) -> str:

@@ -116,6 +116,17 @@ class ResidentsJson(TypedDict):
     with_registers: Annotated[int, says("blocks that an SM holds, the registers of this binary counted")]
 
 
+class ReleaseJson(TypedDict):
+    """This object is a place between two instructions, where threads could release the shared part."""
+
+    function: Annotated[str, says("function of the place")]
+    index: Annotated[int, says("number of the instruction behind it")]
+    from_index: Annotated[
+        int | None, says("number of the instruction from which threads come; null where it is there on all ways")
+    ]
+    guard: Annotated[str | None, says("condition under which threads release there, as `!P0`; null where all do")]
+
+
 class PlanJson(TypedDict):
     """This object is a way to let pairs of blocks share a part of their memory, after the sharing paper."""
 
@@ -130,6 +141,9 @@ class PlanJson(TypedDict):
     instructions: Annotated[int, says("instructions in the access range of these")]
     weight: Annotated[
         float, says("share of a thread's instructions that are in it, as executions are estimated from loops")
+    ]
+    releases: Annotated[
+        list[ReleaseJson], says("where a thread has made its last access to the shared part; ended threads need none")
     ]
 
 

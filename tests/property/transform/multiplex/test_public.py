@@ -13,6 +13,7 @@ from binalloc.emulator.runs.run import run_launch
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.multiplex.public import get_as_they_run
 from binalloc.transform.schedule.schedule import schedule
@@ -31,8 +32,8 @@ def left(module: Module, launch: Launch, **options: object) -> dict[str, np.ndar
 
 def fits(module: Module, launch: Launch) -> bool:
     """Whether an SM has registers for a block; a rewrite would leave larger ones fewer."""
-    each = -(-module.function("k").info.registers // 8) * 8
-    return math.prod(launch.block) * each <= MACHINE.sm.registers_per_sm
+    use = KernelUse(module.function("k").info.registers, 0, math.prod(launch.block))
+    return MACHINE.occupancy(use).blocks_per_sm > 0
 
 
 def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:

@@ -108,6 +108,10 @@ def test_pairs_of_blocks_that_could_share_memory() -> None:
     # one of the two arrays is private then; the staged parameters are in both
     assert [name[-4:] for name in fitted["shared"]] == ["nary"]
     assert fitted["weight"] <= paper["weight"] < found["weight"]
+    (last,) = fitted["releases"]
+    assert (last["function"], last["from_index"], last["guard"]) == ("FFT", None, None)
+    stores = [a["index"] for a in call(*line, "--json").json["shared"]["accesses"] if a["variable"] in fitted["shared"]]
+    assert last["index"] == max(stores) + 1
     out = call(*line, "--machine", "gpgpusim-sharing").out
     assert "an SM of gpgpusim-sharing can hold more than 1 block; no GPU does that" in out
     assert "1/10" in out
