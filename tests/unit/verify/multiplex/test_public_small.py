@@ -208,6 +208,42 @@ def test_a_loop_that_waits_for_another_thread_is_refused() -> None:
     assert "waits" in kinds(judge(loop.replace("LDG.32.CV R7, [R4]", through)))
 
 
+@pytest.mark.parametrize(
+    ("again", "ok"),
+    [("LDG.32 R7, [R4]", True), ("@P1 LDG.32 R7, [R4]", False), ("IADD3 R7, R7, 0x1, RZ", False), ("NOP", False)],
+)
+def test_a_register_that_is_written_again_does_not_wait(again: str, ok: bool) -> None:
+    """The old value that an atomic returns is often read by nobody, and its register is used for something else."""
+    loop = f"""
+    {ALLOC}
+    {FREE}
+    H:
+    LDG.32.CV R7, [R4]
+    {again}
+    ISETP.EQ.AND P3, PT, R7, 0x0, PT
+    @P3 BRA H, E
+    E:
+    EXIT
+    """
+    assert kinds(judge(loop)) == (set() if ok else {"waits"})
+
+
+def test_a_register_may_wait_from_one_round_to_the_next() -> None:
+    loop = f"""
+    {ALLOC}
+    {FREE}
+    LDG.32 R7, [R4]
+    H:
+    ISETP.EQ.AND P3, PT, R7, 0x0, PT
+    AGAIN
+    @P3 BRA H, E
+    E:
+    EXIT
+    """
+    assert kinds(judge(loop.replace("AGAIN", "LDG.32.CV R7, [R4]"))) == {"waits"}
+    assert judge(loop.replace("AGAIN", "LDG.32 R7, [R4]")).ok
+
+
 # -- contents
 
 TWICE = f"""
