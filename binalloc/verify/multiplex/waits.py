@@ -61,7 +61,7 @@ class _Loop:
             memory = view.memory
             if reads_others(view) or depends or (self.stored and memory is not None and memory.space != Space.CONST):
                 others |= self.defs[n]
-            elif view.guard is None:
+            elif view.guard is None and view.control not in CALLS:
                 others &= ~self.defs[n]
             self.stored |= depends and memory is not None and memory.access != Access.LOAD
             if view.control in CALLS and (others or self.stored):

@@ -114,8 +114,9 @@ def recursive(folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory, shared_versions: None) -> dict[str, list[Any]]:
+def answers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, list[Any]]:
     """Every command with --json, often enough that every field that can be there is there once."""
+    request.getfixturevalue("shared_versions")
     t = tmp_path_factory.mktemp("json")
     sample, rewritten = loom("callchain"), str(t / "rewritten.loom")
     run = launch("callchain")
