@@ -38,6 +38,11 @@ class Moment:
     ahead: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | None = ((), ())
     fault: str = ""  #: what is wrong with the barriers that lead to it; it leads nowhere then
 
+    @property
+    def where(self) -> tuple[Place, Place, tuple[bool, bool], str]:
+        """Return all but what is assumed."""
+        return self.first, self.second, self.ended, self.fault
+
 
 Segments = Mapping[Place, Segment]
 
@@ -51,15 +56,25 @@ def moments(
     both = one.segments if mine is None else mine, other.segments if theirs is None else theirs
     begin = Moment(one.entry, other.entry)
     seen, work = {begin}, [begin]
+    unknown = set()  # ways in which they meet without any assumption: with assumptions they go nowhere else
     while work:
         moment = work.pop()
+        if moment.where in unknown:
+            continue
+        if moment.ahead is None:
+            unknown.add(moment.where)
         yield moment
-        for new in _next(moment, both, differing) if not moment.fault else ():
+        for new in sorted(_next(moment, both, differing), key=_assumes_nothing) if not moment.fault else ():
             if new not in seen:
                 seen.add(new)
                 work.append(new)
         if len(seen) > MOST_PAIRS:
             raise TooMany
+
+
+def _assumes_nothing(moment: Moment) -> bool:
+    """Return whether nothing is assumed: such moments are looked at first, as they stand for others."""
+    return moment.ahead is None
 
 
 def _next(moment: Moment, both: tuple[Segments, Segments], differing: set[int]) -> Iterator[Moment]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.transform.multiplex.late_exits import with_late_exits
 from binalloc.transform.multiplex.merged import HANDED, PIPED, TURNS, Merged, merge_blocks
+from binalloc.verify.multiplex.merged import beside, course
 from binalloc.verify.multiplex.merged.check import check_merged
 from binalloc.verify.shorten.exits import check_late_exits
 from tests.property.transform.multiplex.test_cuts import cut
@@ -178,3 +181,23 @@ def test_what_is_proven_of_other_merged_originals_runs_alike(seed: int, copies: 
     for original, other in random.Random(seed).sample(pairs, 20):
         if proven(original, other, given) and (expected := left(original, launch)) is not None:
             assert same(expected, left(other, made.merge.launch(launch)))
+
+
+def test_many_virtual_blocks_meet_in_few_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is assumed of two virtual blocks, ways to meet with assumptions are not followed: there were 76,000
+    for each two of these seven, and the proof took minutes."""
+    text, launch = exchanging(1176, aligned=True)
+    module = program(text)
+    made = merge_blocks(module, "k", launch.block, 7)
+    found = []
+
+    def counted(*given: Any) -> Iterator[beside.Moment]:
+        found.append(list(beside.moments(*given)))
+        return iter(found[-1])
+
+    monkeypatch.setattr(course, "moments", counted)
+    assert check_merged(module, made.module, "k", launch.block, 7, made.merge.axis).ok
+    assert len(found) == sum(n * (n - 1) // 2 for n in range(2, 8))
+    for each in found:
+        assert len(each) < 1000
+        assert len({moment.where for moment in each}) == len(each)
