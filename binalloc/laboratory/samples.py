@@ -12,9 +12,10 @@ from binalloc.errors import BinallocError, Hint, UsageError
 from binalloc.files import read_bytes
 from binalloc.toml_file import read_toml
 
-APART = ("micro", "table1")
+APART = ("micro", "sharing", "table1")
 """Folders whose samples are taken only by their names, never as part of all. `micro` measures a machine, and has
-nothing to allocate; `table1` has benchmarks that other folders have, too, at the unified paper's block sizes."""
+nothing to allocate; `sharing` is for one machine's shared memory; `table1` has benchmarks that other folders have, too,
+at the unified paper's block sizes."""
 
 
 def beside(sample: Path, ending: str) -> Path:
@@ -52,7 +53,7 @@ def choose_samples(folder: Path, names: list[str], *, programs: bool = False) ->
     """
     found = _some(_find(folder), folder) if programs else find_samples(folder)
     found = dict(sorted(found.items(), key=lambda item: _has_steps(beside(item[1], ".toml"))))
-    every = [name for name, path in found.items() if path.parent.name not in APART]
+    every = [name for name, path in found.items() if not set(APART).intersection(path.relative_to(folder).parts)]
     chosen = [found[name] if name in found else _by_kernel(folder, found, name) for name in names or every]
     return list(dict.fromkeys(chosen))
 
