@@ -72,10 +72,10 @@ def compile_cuda(source: Path) -> bytes:
 
 def _bring_included(source: Path, to: Path) -> None:
     """What a source includes, and what that includes, to where nvcc finds it: "name" beside the source in `to`,
-    "folder/name" of another folder of samples in a folder of that name."""
-    for folder, name in re.findall(r'(?m)^#include "(?:(\w+)/)?(\w+\.cuh?)"', source.read_text()):
+    "folder/name" of another folder of samples in a folder of that name, which may lie in others."""
+    for folder, name in re.findall(r'(?m)^#include "(?:([\w/]+)/)?(\w+\.cuh?)"', source.read_text()):
         there, found = (to / folder, SAMPLES / folder / name) if folder else (to, source.parent / name)
-        there.mkdir(exist_ok=True)
+        there.mkdir(parents=True, exist_ok=True)
         shutil.copy(found, there)
         _bring_included(found, there)
 

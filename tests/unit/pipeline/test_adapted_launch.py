@@ -18,7 +18,8 @@ from binalloc.pipeline.multiplex.adapted import adapted_table
 from binalloc.report.skeleton.launch_text import launch_file_text
 from tests.support.paths import ROOT
 
-FILES = sorted(p for p in ROOT.glob("samples/**/*.toml") if "kernel" in (table := read_table(p)) and "step" not in table)
+TABLES = {p: read_table(p) for p in ROOT.glob("samples/**/*.toml")}
+FILES = sorted(p for p, table in TABLES.items() if "kernel" in table and "step" not in table)
 
 
 def written(path: Path, merge: Merge | None, folder: Path) -> Path:
