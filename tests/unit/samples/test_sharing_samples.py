@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from binalloc.emulator.runs.run import run
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import Module
@@ -45,11 +46,66 @@ TABLE_1 = {
     "SRAD1": PaperRow(6, 13824, 576, 1, 2),
     "SRAD2": PaperRow(5, 11520, 576, 1, 2),
     "FDTD3d_32x4": PaperRow(1, 3840, 128, 4, 6),
+    "heartwall_128": PaperRow(8, 11872, 128, 1, 2),
+    "histogram_192": PaperRow(1, 9216, 192, 1, 2),
+    "MC1": PaperRow(2, 9216, 32, 1, 2),
+    "NW1": PaperRow(2, 8452, 32, 1, 2),
+    "NW2": PaperRow(2, 8452, 32, 1, 2),
 }
+# Table VII's for 16 KB, and Table IX's HG.
+MORE_16K = {
+    "kmeans": PaperRow(2, 4608, 576, 3, 5),
+    "lud": PaperRow(2, 3872, 484, 4, 6),
+    "HG_32": PaperRow(1, 7168, 32, 2, 4),
+}
+# Table VII and Fig. 25: 48 KB, 2,048 threads, 16 blocks. The table prints 128 threads for DCT1 and DCT2, with which
+# threads would allow 16 blocks and pairs ten; Fig. 25 has the eight of 256 threads.
+AT_48K = {
+    "backprop": PaperRow(2, 9408, 256, 5, 7),
+    "DCT1_64x32": PaperRow(1, 8320, 256, 5, 8),
+    "DCT2_64x32": PaperRow(1, 8320, 256, 5, 8),
+    "NQU": PaperRow(5, 10496, 64, 4, 8),
+    "histogram_192": PaperRow(1, 9216, 192, 5, 8),
+    "MC1": PaperRow(2, 9216, 32, 5, 8),
+    "MC2": PaperRow(2, 13824, 48, 3, 6),
+    "NW1": PaperRow(2, 8452, 32, 5, 10),
+    "NW2": PaperRow(2, 8452, 32, 5, 10),
+    "FDTD3d_32x4": PaperRow(1, 3840, 128, 12, 16),
+    "heartwall_128": PaperRow(8, 11872, 128, 4, 5),
+}
+# Table VII: 64 KB, 2,048 threads, 32 blocks.
+AT_64K = {
+    "backprop": PaperRow(2, 9408, 256, 6, 8),
+    "DCT1_64x32": PaperRow(1, 8320, 256, 7, 8),
+    "DCT2_64x32": PaperRow(1, 8320, 256, 7, 8),
+    "NQU": PaperRow(5, 10496, 64, 6, 8),
+    "histogram_192": PaperRow(1, 9216, 192, 7, 8),
+    "MC2": PaperRow(2, 13824, 48, 4, 8),
+    "NW1": PaperRow(2, 8452, 32, 7, 14),
+    "NW2": PaperRow(2, 8452, 32, 7, 14),
+}
+# Fig. 21: 48 KB, 3,072 threads.
+AT_3072_THREADS = {
+    "SRAD1": PaperRow(6, 13824, 576, 3, 5),
+    "SRAD2": PaperRow(5, 11520, 576, 4, 5),
+}
+ROWS = [
+    pytest.param(name, row, *machine, id=f"{name}-{machine[0]}K-{machine[1]}")
+    for table, machine in (
+        (TABLE_1, (16, 3072, 16)), (MORE_16K, (16, 3072, 16)), (AT_48K, (48, 2048, 16)), (AT_64K, (64, 2048, 32)),
+        (AT_3072_THREADS, (48, 3072, 16)),
+    )
+    for name, row in table.items()
+]  # fmt: skip
 # Table VI: threads divided by the block size.
 GRIDS = {
     "backprop": 4096, "DCT1": 512, "DCT2": 512, "DCT3": 256, "DCT4": 256, "NQU": 384, "SRAD1": 7225, "SRAD2": 7225,
-    "FDTD3d_32x4": 1128,
+    "FDTD3d_32x4": 1128, "heartwall_128": 140, "histogram_192": 240, "MC1": 94,
+}  # fmt: skip
+# Table IV: what limits the blocks of an SM.
+TABLE_4 = {
+    "BFS": ("registers", "warps"), "bplustree": ("registers",), "DCT5": ("blocks",), "gaussian": ("warps",),
+    "NN": ("blocks",),
 }  # fmt: skip
 
 
@@ -73,26 +129,55 @@ def resident(kernel: KernelUse, kilobytes: int, threads: int, blocks: int) -> Oc
     return gpgpusim_occupancy(limits, kernel)
 
 
-@pytest.mark.parametrize("name", TABLE_1)
-def test_variables_bytes_and_threads_are_those_of_the_tables(name: str) -> None:
-    row, launch = TABLE_1[name], load_launch(sample_file(f"{name}.toml"))
-    kernel = parse(sample_file(f"{name}.ptx").read_text()).functions[launch.kernel]
-    shared = [v for v in kernel.variables.values() if v.space == "shared"]
+@pytest.mark.parametrize(("name", "row", "kilobytes", "threads", "blocks"), ROWS)
+def test_variables_bytes_threads_and_resident_blocks_are_the_papers(
+    name: str, row: PaperRow, kilobytes: int, threads: int, blocks: int
+) -> None:
+    launch, kernel = load_launch(sample_file(f"{name}.toml")), use(name)
+    function = parse(sample_file(f"{name}.ptx").read_text()).functions[launch.kernel]
+    shared = [v for v in function.variables.values() if v.space == "shared"]
     assert (len(shared), sum(v.size for v in shared)) == (row.variables, row.shared_bytes)
-    assert use(name).shared_bytes == row.shared_bytes, "no padding between variables"
-    assert kernel.max_threads == launch.threads_per_block == row.threads
-    assert load_launch(sample_file(f"{name}.toml"), "test").threads_per_block == row.threads
-    assert launch.blocks == GRIDS[name]
-
-
-@pytest.mark.parametrize("name", TABLE_1)
-def test_resident_blocks_are_those_of_figure_13(name: str) -> None:
-    row, kernel = TABLE_1[name], use(name)
-    found = MACHINE.occupancy(kernel)
+    assert kernel.shared_bytes == row.shared_bytes, "no padding between variables"
+    sizes = [load_launch(sample_file(f"{name}.toml"), size) for size in (None, "test")]
+    assert {function.max_threads, *(size.threads_per_block for size in sizes)} == {row.threads}
+    found = resident(kernel, kilobytes, threads, blocks)
     assert (found.blocks_per_sm, found.limiters) == (row.alone, ("shared",))
-    assert found == resident(kernel, 16, 3072, 16)
-    others = MACHINE.occupancy(replace(kernel, shared_bytes=0))
+    others = resident(replace(kernel, shared_bytes=0), kilobytes, threads, blocks)
     assert others.blocks_per_sm >= row.paired, "threads, registers and the number of blocks leave room for pairs"
+
+
+def test_the_first_rows_are_of_the_machine_file() -> None:
+    for name in (*TABLE_1, *MORE_16K):
+        assert MACHINE.occupancy(use(name)) == resident(use(name), 16, 3072, 16)
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_grids_are_those_of_table_vi(name: str) -> None:
+    assert load_launch(sample_file(f"{name}.toml")).blocks == GRIDS[name]
+
+
+@pytest.mark.parametrize("name", TABLE_4)
+def test_blocks_are_limited_by_what_table_iv_says(name: str) -> None:
+    assert MACHINE.occupancy(use(name)).limiters == TABLE_4[name]
+
+
+def test_every_sample_of_the_folder_is_in_a_table() -> None:
+    assert set(NAMES) == {param.values[0] for param in ROWS} | set(TABLE_4)
+
+
+def test_heartwalls_first_frame_touches_no_shared_memory_and_later_ones_do() -> None:
+    """The paper's launch has one frame (Table V)."""
+    path = sample_file("heartwall_128.toml")
+    frames = {size: load_launch(path, size).values["frames"] for size in ("full", "three_frames", "test")}
+    assert frames == {"full": 1, "three_frames": 3, "test": 3}
+    for size, touched in (("full", False), ("test", True)):
+        counted = run(imported("heartwall_128"), "heartwall_128", load_launch(path, size), MACHINE).stats
+        assert (counted["user_shared_loads"] + counted["user_shared_stores"] > 0) is touched
+
+
+def test_the_queens_of_all_blocks_are_the_known_number() -> None:
+    launch = load_launch(sample_file("NQU.toml"))
+    assert reference_outputs(launch, launch.make_buffers())["solutions"].sum() == 724  # OEIS A000170
 
 
 def test_readme_states_variables_bytes_blocks_and_resident_blocks() -> None:
