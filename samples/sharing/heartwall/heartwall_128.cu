@@ -5,7 +5,7 @@
 //
 // A block of 128 threads has a point. The first frame goes from global memory to global memory: a launch of one frame
 // never touches shared memory. In later frames threads have a column of the template each for its sums, then a column
-// of the search, whose best row they keep, and one thread looks for the best column.
+// of the search, whose best row they keep, and one thread looks for the best column. Only the innermost loop is unrolled.
 
 constexpr int THREADS = 128;
 constexpr int SIDE = 51;        // most pixels of a template's side
@@ -30,16 +30,20 @@ heartwall_128(const float* __restrict__ film, int width, int height, int frame_s
     float* const own = templates + blockIdx.x * cells;
     int2 point = points[blockIdx.x];
 
+#pragma unroll 1
     for (int i = thread; i < cells; i += THREADS)
         own[i] = film[(point.y - radius + i / side) * width + point.x - radius + i % side];
 
+#pragma unroll 1
     for (int frame = 1; frame < frames; ++frame) {
         const float* const picture = film + frame * frame_stride;
+#pragma unroll 1
         for (int i = thread; i < cells; i += THREADS)
             pattern[i] = own[i];
         __syncthreads();
         if (thread < side) {
             float sum = 0.0f, square = 0.0f;
+#pragma unroll 1
             for (int i = thread; i < cells; i += side) {
                 sum += pattern[i];
                 square = fmaf(pattern[i], pattern[i], square);
@@ -50,6 +54,7 @@ heartwall_128(const float* __restrict__ film, int width, int height, int frame_s
         __syncthreads();
         if (thread == 0) {
             float sum = 0.0f, square = 0.0f;
+#pragma unroll 1
             for (int i = 0; i < side; ++i) {
                 sum += sums[i];
                 square += squares[i];
@@ -59,15 +64,18 @@ heartwall_128(const float* __restrict__ film, int width, int height, int frame_s
         }
         __syncthreads();
 
+#pragma unroll 1
         for (int column = thread; column < columns; column += THREADS) {
             const int left = point.x - reach + column - radius;
             float highest = -2.0f;
             int row = 0;
+#pragma unroll 1
             for (int dy = -rise; dy <= rise; ++dy) {
                 const int top = point.y + dy - radius;
                 if (left < 0 || left + side > width || top < 0 || top + side > height)
                     continue;
                 float sum = 0.0f, square = 0.0f, product = 0.0f;
+#pragma unroll 1
                 for (int y = 0; y < side; ++y)
                     for (int x = 0; x < side; ++x) {
                         const float pixel = picture[(top + y) * width + left + x];
@@ -88,6 +96,7 @@ heartwall_128(const float* __restrict__ film, int width, int height, int frame_s
         __syncthreads();
         if (thread == 0) {
             int peak = 0;
+#pragma unroll 1
             for (int column = 1; column < columns; ++column)
                 if (score[column] > score[peak])
                     peak = column;
@@ -99,6 +108,7 @@ heartwall_128(const float* __restrict__ film, int width, int height, int frame_s
         point.y += row_of[best];
         if (thread == 0)
             tracks[blockIdx.x * (frames - 1) + frame - 1] = point;
+#pragma unroll 1
         for (int i = thread; i < cells; i += THREADS) {
             const float found = picture[(point.y - radius + i / side) * width + point.x - radius + i % side];
             own[i] = fmaf(learning, found - pattern[i], pattern[i]);
