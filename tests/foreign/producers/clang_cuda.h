@@ -32,6 +32,7 @@ struct dim3 { unsigned x, y, z; };
 VECTORS(float, float)
 VECTORS(int, int)
 VECTORS(double, double)
+struct __attribute__((aligned(4))) short2 { short x, y; };
 struct uint2 { unsigned x, y; };
 struct __attribute__((aligned(16))) uint4 { unsigned x, y, z, w; };
 #define FIELD(N, B) \
@@ -60,6 +61,7 @@ __dev float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 __dev double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 __dev float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
 __dev float fminf(float a, float b) { return __builtin_fminf(a, b); }
+__dev float rintf(float a) { return __builtin_rintf(a); }
 __dev float floorf(float a) { return __builtin_floorf(a); }
 __dev float __fdividef(float a, float b) { return __nvvm_div_approx_f(a, b); }
 __dev float __sinf(float x) { return __nvvm_sin_approx_f(x); }
