@@ -37,10 +37,12 @@ backprop(const float* __restrict__ input, const float* __restrict__ weights, flo
 
 #pragma unroll
     for (int rows = SIDE / 2; rows >= 3; rows /= 2) {
-        for (int row = ty; row < rows; row += T)
 #pragma unroll
-            for (int j = 0; j < SIDE; j += T)
-                products[row][tx + j] += products[row + rows][tx + j];
+        for (int i = 0; i < rows; i += T)
+            if (ty + i < rows)
+#pragma unroll
+                for (int j = 0; j < SIDE; j += T)
+                    products[ty + i][tx + j] += products[ty + i + rows][tx + j];
         __syncthreads();
     }
     const int unit = ty * T + tx;
