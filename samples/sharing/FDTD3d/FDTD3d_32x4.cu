@@ -1,9 +1,9 @@
 // A stencil of radius 4 in three dimensions, as in finite differences: 25 points a cell. Volumes have a margin of 4
 // cells on all sides, along x of `margin` cells; the margin of `out` stays as it is.
 //
-// A block of 32 x 4 threads marches along z, a cell a thread. A thread keeps the nine cells above and below of its
-// column in registers. The tile has two planes of 12 x 40 cells: while one is read, the next one is filled, so that a
-// step has one barrier.
+// A block of 32 x 4 threads marches along z, a cell a thread. A thread keeps nine cells of its column in registers: its
+// own, and four on each side. The tile has two planes of 12 x 40 cells: while one is read, the next one is filled, so
+// that a step has one barrier.
 
 constexpr int RADIUS = 4;
 constexpr int X = 32;
