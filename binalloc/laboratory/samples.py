@@ -53,9 +53,14 @@ def choose_samples(folder: Path, names: list[str], *, programs: bool = False) ->
     """
     found = _some(_find(folder), folder) if programs else find_samples(folder)
     found = dict(sorted(found.items(), key=lambda item: _has_steps(beside(item[1], ".toml"))))
-    every = [name for name, path in found.items() if not set(APART).intersection(path.relative_to(folder).parts)]
+    every = [name for name, path in found.items() if not lies_apart(path, folder)]
     chosen = [found[name] if name in found else _by_kernel(folder, found, name) for name in names or every]
     return list(dict.fromkeys(chosen))
+
+
+def lies_apart(sample: Path, folder: Path) -> bool:
+    """Return whether a sample of `folder` lies in one of the folders `APART`, or in a folder inside of one."""
+    return not set(APART).isdisjoint(sample.relative_to(folder).parts[:-1])
 
 
 def _find(folder: Path) -> dict[str, Path]:

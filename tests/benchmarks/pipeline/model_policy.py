@@ -19,7 +19,7 @@ from binalloc.errors import BinallocError
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
-from binalloc.laboratory.samples import APART
+from binalloc.laboratory.samples import lies_apart
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
@@ -28,7 +28,7 @@ from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.version import Version
 from binalloc.report.table import table
 from binalloc.transform.allocators.table import DEFAULT
-from tests.support.paths import sample_files
+from tests.support.paths import SAMPLES, sample_files
 
 
 @dataclass
@@ -107,7 +107,7 @@ def main() -> None:
     machine = load_machine(options.machine)
     rows: list[Row] = []
     for path in sorted((*sample_files(".loom"), *sample_files(".ptx"))):
-        if path.parent.name in APART or (options.samples and path.stem not in options.samples):
+        if lies_apart(path, SAMPLES) or (options.samples and path.stem not in options.samples):
             continue
         try:
             row = compared(path, machine, options.size)

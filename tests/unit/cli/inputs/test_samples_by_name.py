@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from binalloc.errors import UsageError
-from binalloc.laboratory.samples import beside, choose_samples, find_samples, sources
+from binalloc.laboratory.samples import beside, choose_samples, find_samples, lies_apart, sources
 from binalloc.launch.file import load_launch
 from tests.support.kits.cli import call, refused
 from tests.support.paths import SAMPLES, sample_file
@@ -29,6 +29,7 @@ def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     apart = {path.relative_to(SAMPLES).parts[0] for path in found.values() if path not in programs}
     assert apart == {"micro", "sharing", "table1"}
     assert list(found) == sorted(found)
+    assert all(lies_apart(path, SAMPLES) is (path not in programs) for path in found.values())
     many = ["align", "cluster", "diffusion", "levels", "lu", "pressure", "sort", "tour", "transformer"]
     assert [path.name for path in choose_samples(SAMPLES, [], programs=True)] == [*(p.name for p in programs), *many]
     for name, path in found.items():
