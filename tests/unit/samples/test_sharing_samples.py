@@ -16,6 +16,8 @@ from binalloc.launch.file import compare, load_launch, reference_outputs
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.occupancy import Occupancy, gpgpusim_occupancy
 from binalloc.models.machines.reader import load_machine
+from binalloc.models.sharing.pairs import Room, with_threshold
+from binalloc.pipeline.sharing.plans import PAPERS_THRESHOLD
 from tests.golden.test_samples import readme_rows
 from tests.support.paths import SAMPLES, sample_file, sample_files
 from tests.support.ptx.interpreter.interpreter import interpret
@@ -144,6 +146,9 @@ def test_variables_bytes_threads_and_resident_blocks_are_the_papers(
     assert (found.blocks_per_sm, found.limiters) == (row.alone, ("shared",))
     others = resident(replace(kernel, shared_bytes=0), kilobytes, threads, blocks)
     assert others.blocks_per_sm >= row.paired, "threads, registers and the number of blocks leave room for pairs"
+    pairs = with_threshold(Room.of(found, kilobytes * 1024), PAPERS_THRESHOLD)
+    assert pairs is not None
+    assert pairs.blocks == row.paired
 
 
 def test_the_first_rows_are_of_the_machine_file() -> None:
