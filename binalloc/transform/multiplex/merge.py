@@ -27,7 +27,7 @@ from binalloc.launch.merged import GRID, Merge
 from binalloc.transform.multiplex.edit import Edit
 
 _X = 0  # the axis of blocks with one dimension
-UNMERGED = Hint("Choose {scheme} hw, which merges no blocks.")
+UNMERGED = Hint("Choose {scheme} hw, which merges no blocks, if the launch adds no dynamic shared memory.")
 """The remedy where blocks cannot be merged."""
 _Z = 2  # the axis along which virtual blocks are stacked
 _GRID = 3  # what the interface adds to the axes of the grid
