@@ -246,16 +246,24 @@ def versions_table(found: TriedSchemesJson) -> TextTable | None:
 
 
 def reasons(found: TriedSchemesJson) -> list[str]:
-    """Return how versions divide memory, and why others were not run or proven, a line each."""
+    """Return how versions divide memory, and why others were not run or proven, a line for each reason."""
     divided = [f"{version_name(one)}: {_division(one)}" for one in found["schemes"] if "divided" in one]
     own = found.get("own")
     known = None if own is None else own["refused"]  # of no version with own words
     none = [
-        f"No {version_name(one)}: {one['refused']}" for one in _every(found)
+        (version_name(one), one["refused"]) for one in _every(found)
         if one["refused"] is not None and (one is own or not one["own_words"] or one["refused"] != known)
     ]  # fmt: skip
-    unproven = ((version_name(one), one.get("unproven")) for one in _every(found))
-    return [*divided, *none, *(f"No proof of {name}: {why}" for name, why in unproven if why is not None)]
+    unproven = [(version_name(one), why) for one in _every(found) if (why := one.get("unproven")) is not None]
+    return [*divided, *_by_reason("No", none), *_by_reason("No proof of", unproven)]
+
+
+def _by_reason(what: str, said: list[tuple[str, str]]) -> list[str]:
+    """Return a line for each reason, with the versions that have it."""
+    names: dict[str, list[str]] = {}
+    for name, why in said:
+        names.setdefault(why, []).append(name)
+    return [f"{what} {'; '.join(those)}: {why}" for why, those in names.items()]
 
 
 def _every(found: TriedSchemesJson) -> list[MultiplexedVersionJson]:

@@ -147,7 +147,8 @@ def multiplex(
         say(render_multiplexing(found))
     if scheme != AUTO and all(tried.version is None for tried in done.tried):
         first = next(tried.refused for tried in done.tried if tried.refused is not None)
-        fail(f"{name}: its shared memory cannot be multiplexed: {first.text(SPELLINGS)}", 1)
+        why = first.text(SPELLINGS).removeprefix(f"{name}: ")
+        fail(f"{name}: its shared memory cannot be multiplexed: {why}", 1)
     if best is None and (output is not None or scheme != AUTO):
         why = "no version is faster than the original" if scheme == AUTO else f"none of its versions {_unusable(done)}"
         fail(f"{name}: {why}" + (": nothing is written" if output is not None else ""), 1)
