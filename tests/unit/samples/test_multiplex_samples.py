@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from binalloc.frontend.ptx.parser import parse
-from binalloc.launch.file import compare, load_launch, reference_outputs
+from binalloc.launch.file import load_launch
 from tests.support.kits.cli import call
+from tests.support.kits.launch.references import differences_from_reference
 from tests.support.paths import sample_file
-from tests.support.ptx.interpreter.interpreter import interpret
 
 # Multiplex paper, Table 1: bytes of shared memory and threads per block.
 TABLE_1 = {
@@ -128,16 +128,7 @@ def test_full_size_fills_eight_sms_twice(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLE_1)
 def test_ptx_leaves_what_the_reference_says(name: str) -> None:
-    launch = load_launch(sample_file(f"{name}.toml"), "test")
-    buffers = launch.make_buffers()
-    expected = reference_outputs(launch, buffers)
-    assert any(not np.array_equal(expected[b], buffers[b]) for b in expected)
-    arguments = [
-        buffers[a.name] if a.kind == "buffer" else np.array(launch.values[a.name], a.numpy_dtype)[()]
-        for a in launch.arguments
-    ]
-    interpret(sample_file(f"{name}.ptx").read_text(), launch.kernel, launch.grid, launch.block, arguments)
-    assert [str(d) for d in compare(launch, expected, buffers)] == []
+    assert differences_from_reference(name) == []
 
 
 def test_marching_cubes_tables_are_what_their_script_makes() -> None:

@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
-import numpy as np
 import pytest
 
 from binalloc.emulator.runs.run import run
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import Module
-from binalloc.launch.file import compare, load_launch, reference_outputs
+from binalloc.launch.file import load_launch, reference_outputs
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.occupancy import Occupancy, gpgpusim_occupancy
 from binalloc.models.machines.reader import load_machine
 from binalloc.models.sharing.pairs import Room, with_threshold
 from binalloc.pipeline.sharing.plans import PAPERS_THRESHOLD
 from tests.golden.test_samples import readme_rows
+from tests.support.kits.launch.references import differences_from_reference
 from tests.support.paths import SAMPLES, sample_file, sample_files
-from tests.support.ptx.interpreter.interpreter import interpret
 
 MACHINE = load_machine("gpgpusim-sharing")
 NAMES = [path.stem for path in sample_files(".ptx") if SAMPLES / "sharing" in path.parents]
@@ -201,13 +200,4 @@ def test_readme_states_variables_bytes_blocks_and_resident_blocks() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ptx_leaves_what_the_reference_says(name: str) -> None:
-    launch = load_launch(sample_file(f"{name}.toml"), "test")
-    buffers = launch.make_buffers()
-    expected = reference_outputs(launch, buffers)
-    assert any(not np.array_equal(expected[b], buffers[b]) for b in expected)
-    arguments = [
-        buffers[a.name] if a.kind == "buffer" else np.array(launch.values[a.name], a.numpy_dtype)[()]
-        for a in launch.arguments
-    ]
-    interpret(sample_file(f"{name}.ptx").read_text(), launch.kernel, launch.grid, launch.block, arguments)
-    assert [str(d) for d in compare(launch, expected, buffers)] == []
+    assert differences_from_reference(name) == []

@@ -11,9 +11,9 @@ import pytest
 
 from binalloc.frontend.importer import Imported, import_ptx
 from binalloc.isa.instruction import Module
-from binalloc.launch.file import compare, load_launch, reference_outputs
+from binalloc.launch.file import load_launch, reference_outputs
+from tests.support.kits.launch.references import differences_from_reference
 from tests.support.paths import sample_file, sample_files
-from tests.support.ptx.interpreter.interpreter import interpret
 
 # Unified paper, Table 1, Fermi: registers a thread wants, bytes of shared memory per thread.
 TABLE_1 = {
@@ -51,15 +51,7 @@ def test_full_size_fills_eight_sms_twice(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ptx_leaves_what_the_reference_says(name: str) -> None:
-    launch = load_launch(sample_file(f"{name}.toml"), "test")
-    buffers = launch.make_buffers()
-    expected = reference_outputs(launch, buffers)
-    arguments = [
-        buffers[a.name] if a.kind == "buffer" else np.array(launch.values[a.name], a.numpy_dtype)[()]
-        for a in launch.arguments
-    ]
-    interpret(sample_file(f"{name}.ptx").read_text(), name, launch.grid, launch.block, arguments)
-    assert [str(d) for d in compare(launch, expected, buffers)] == []
+    assert differences_from_reference(name) == []
 
 
 @pytest.mark.parametrize("path", sample_files(".ptx"), ids=lambda p: p.stem)
