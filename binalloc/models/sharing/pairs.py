@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from binalloc.errors import Hint, UsageError
+from binalloc.errors import UsageError
 from binalloc.isa.interface.places import WORD
 from binalloc.models.machines.occupancy import Occupancy
 
@@ -70,7 +70,7 @@ def threshold(text: str) -> Fraction:
         value = Fraction(0)
     if not 0 < value < 1:
         raise UsageError(
-            "no threshold of sharing", place=Hint("{sharing}"), found=text,
+            "no threshold of sharing", place="threshold", found=text,
             expected="a number between 0 and 1, as 0.1 or 1/10",
             remedy="Give the share of a block's memory that stays private.",
         )  # fmt: skip

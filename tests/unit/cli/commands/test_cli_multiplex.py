@@ -314,10 +314,27 @@ def test_a_version_that_does_not_end_is_noted() -> None:
     assert all("speedup" not in scheme for scheme in found["schemes"])
 
 
-def test_the_share_of_a_kernel_without_regions() -> None:
-    """Its versions are reported all the same, and the share is said not to be measurable."""
-    launch = str(sample_file("nbody.toml"))
-    options = ("multiplex", loom("nbody"), "--launch", launch, "--size", "test", "--scheme", "hw", "--share")
+def test_the_share_of_a_kernel_without_regions(tmp_path: Path) -> None:
+    """Its versions are reported all the same, and the share is said not to be measurable: all blocks store the same."""
+    kernel, launch = tmp_path / "k.lasm", tmp_path / "k.toml"
+    kernel.write_text(""".kernel k
+.param out, 8
+.shared_bytes 4
+    MOV R0, c[0][out]
+    STS.32 [RZ], R0
+    BAR.SYNC 0
+    LDS.32 R2, [RZ]
+    MOV R4, c[0][out]
+    MOV R5, c[0][out+0x4]
+    STG.32 [R4], R2
+    EXIT
+.end
+""")
+    launch.write_text('kernel = "k"\ngrid = 2\nblock = 32\n[[argument]]\nname = "out"\nkind = "buffer"\ndtype = "u32"\n'
+                      "shape = 4\n")  # fmt: skip
+    made = str(tmp_path / "k.loom")
+    assert call("asm", str(kernel), "-o", made).code == 0
+    options = ("multiplex", made, "--launch", str(launch), "--machine", "gtx285", "--scheme", "hw", "--share")
     found = call(*options, "--json").json
     assert found["region_share"] is None
     assert "shared memory is not used" in found["region_share_refused"]
