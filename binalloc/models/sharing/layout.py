@@ -118,7 +118,7 @@ def _solved(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> C
     def some_shared(among: int) -> object:
         """Return a variable that is 1 where one of some units is shared."""
         if among not in hit:
-            var = model.new_bool_var(f"some of {among:x}")
+            var = model.new_bool_var(f"some of {among}")
             for k in bits(among):
                 model.add_implication(own[k].negated(), var)
             hit[among] = var
@@ -126,7 +126,7 @@ def _solved(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> C
 
     cost = []
     for before, after, weight in moments:
-        inside = model.new_bool_var(f"inside {before:x} {after:x}")
+        inside = model.new_bool_var(f"inside {before} {after}")
         model.add_bool_or([some_shared(before).negated(), some_shared(after).negated(), inside])  # type: ignore[attr-defined]
         cost.append(round(weight * _SCALE) * inside)
     model.minimize(sum(cost))

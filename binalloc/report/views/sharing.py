@@ -55,7 +55,7 @@ def _release(place: Release, memory: SharedMemory) -> ReleaseJson:
         "function": place.function,
         "index": place.word,
         "from_index": None if place.source is None else cfg.blocks[place.source].end - 1,
-        "guard": None if guard is None else f"{'!' * guard[1]}P{guard[0]}",
+        "condition": None if guard is None else f"{'!' * guard[1]}P{guard[0]}",
     }
 
 
@@ -86,7 +86,7 @@ def sharing_text(found: SharingJson) -> str:
 def _place(found: ReleaseJson) -> str:
     """Return a place in words: the instruction behind it, where threads come from, and the condition."""
     out = f"{found['index']}" if found["from_index"] is None else f"{found['index']} from {found['from_index']}"
-    return out if found["guard"] is None else f"{out} if {found['guard']}"
+    return out if found["condition"] is None else f"{out} if {found['condition']}"
 
 
 def _units(names: list[str], units: list[list[str]]) -> str:

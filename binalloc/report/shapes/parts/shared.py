@@ -124,7 +124,7 @@ class ReleaseJson(TypedDict):
     from_index: Annotated[
         int | None, says("number of the instruction from which threads come; null where it is there on all ways")
     ]
-    guard: Annotated[str | None, says("condition under which threads release there, as `!P0`; null where all do")]
+    condition: Annotated[str | None, says("condition under which threads release there, as `!P0`; null where all do")]
 
 
 class PlanJson(TypedDict):

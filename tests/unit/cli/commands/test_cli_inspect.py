@@ -109,7 +109,7 @@ def test_pairs_of_blocks_that_could_share_memory() -> None:
     assert [name[-4:] for name in fitted["shared"]] == ["nary"]
     assert fitted["weight"] <= paper["weight"] < found["weight"]
     (last,) = fitted["releases"]
-    assert (last["function"], last["from_index"], last["guard"]) == ("FFT", None, None)
+    assert (last["function"], last["from_index"], last["condition"]) == ("FFT", None, None)
     stores = [a["index"] for a in call(*line, "--json").json["shared"]["accesses"] if a["variable"] in fitted["shared"]]
     assert last["index"] == max(stores) + 1
     out = call(*line, "--machine", "gpgpusim-sharing").out
