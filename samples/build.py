@@ -71,8 +71,8 @@ def compile_cuda(source: Path) -> bytes:
 
 
 def _bring_included(source: Path, to: Path) -> None:
-    """What a source includes, and what that includes, to where nvcc finds it: "name" beside the source in `to`,
-    "folder/name" of another folder of samples in a folder of that name, which may lie in others."""
+    """Copy what a source includes, and what that includes. "name" goes beside the source in `to`; "folder/name", of
+    another folder of samples, goes to a folder of that name, which may lie in others."""
     for folder, name in re.findall(r'(?m)^#include "(?:([\w/]+)/)?(\w+\.cuh?)"', source.read_text()):
         there, found = (to / folder, SAMPLES / folder / name) if folder else (to, source.parent / name)
         there.mkdir(parents=True, exist_ok=True)

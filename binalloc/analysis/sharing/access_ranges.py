@@ -1,9 +1,10 @@
 """This module finds the access ranges of variables in shared memory: where one was accessed before, and one will be.
 
-After "Scratchpad Sharing in GPUs", section 6.1: a point of the code is in the access range of some variables if one of
-them is accessed on a way from the kernel's begin to it, and one of them on a way from it to the kernel's end. The paper
-looks at one function, and at the borders of its basic blocks. Here each word of each function has its points, and calls
-are followed: a call accesses what the called function may, and within a function holds what holds at any of its calls.
+After "Scratchpad Sharing in GPUs", section 6.1: a point of the code is in the access range of some variables if two
+things hold. One of them is accessed on a way from the kernel's begin to it. And one is on a way from it to the kernel's
+end. The paper looks at one function, and at the borders of its basic blocks. Here each word of each function has its
+points, and calls are followed: a call accesses what the called function may, and within a function holds what holds at
+any of its calls.
 
 Sets of variables are bitsets; whoever asks chooses their numbers.
 """
@@ -71,44 +72,41 @@ def _spread(
     return found
 
 
-@dataclass(frozen=True)
-class AccessRanges:
-    """The access ranges of a kernel are the surroundings of each word, by function."""
+def with_calls(graph: CallGraph, accesses: Accesses) -> dict[str, list[int]]:
+    """Return by function what each word accesses; a call accesses what the called function may. In code that no thread
+    comes to nothing is accessed."""
+    by: dict[str, list[int]] = {}
+    for name in graph.bottom_up:
+        cfg = graph.cfgs[name]
+        words = [accesses.get(name, {}).get(word, 0) for word in range(len(cfg.views))]
+        for site in graph.sites[name]:
+            words[site.index] |= reduce(or_, by[site.callee], 0)
+        by[name] = [hit if cfg.reachable(word) else 0 for word, hit in enumerate(words)]
+    return by
 
-    functions: dict[str, Around]
 
-
-def access_ranges(graph: CallGraph, accesses: Accesses) -> AccessRanges:
-    """Return the access ranges in a kernel and its callees. The call graph has to be static.
+def access_ranges(graph: CallGraph, accesses: Accesses) -> dict[str, Around]:
+    """Return by function the surroundings of each word of a kernel and its callees. The call graph has to be static.
 
     Code that no thread comes to has empty surroundings.
     """
-    by: dict[str, list[int]] = {}
-    whole: dict[str, int] = {}
-    for name in graph.bottom_up:
-        words = [accesses.get(name, {}).get(word, 0) for word in range(len(graph.cfgs[name].views))]
-        for site in graph.sites[name]:
-            words[site.index] |= whole[site.callee]
-        by[name] = words
-        whole[name] = reduce(or_, (words[w] for w in range(len(words)) if graph.cfgs[name].reachable(w)), 0)
+    by = with_calls(graph, accesses)
     entry, behind = dict.fromkeys(graph.functions, 0), dict.fromkeys(graph.functions, 0)
     found = {}
     for name in graph.top_down:
-        here = _around_words(graph.cfgs[name], by[name], entry[name], behind[name])
+        found[name] = here = around_words(graph.cfgs[name], by[name], entry[name], behind[name])
         for site in graph.sites[name]:
             entry[site.callee] |= here.before[site.index]
             behind[site.callee] |= here.after[site.index]
-        found[name] = here
-    return AccessRanges({name: found[name] for name in graph.functions})
+    return found
 
 
-def _around_words(cfg: Cfg, by: list[int], at_entry: int, behind: int) -> Around:
-    """Return the surroundings of a function's words. behind: what is accessed after the function has returned."""
+def around_words(cfg: Cfg, by: list[int], at_entry: int, behind: int) -> Around:
+    """Return the surroundings of a function's words. by: what each accesses, nothing in code that no
+    thread comes to. at_entry: what is accessed before the function is entered. behind: after it has returned."""
     count = len(cfg.blocks)
     live = [cfg.rpo_number[block] >= 0 for block in range(count)]
-    blocks = [
-        reduce(or_, by[cfg.blocks[b].start : cfg.blocks[b].end], 0) if live[b] else 0 for b in range(count)
-    ]  # fmt: skip
+    blocks = [reduce(or_, by[block.start : block.end], 0) for block in cfg.blocks]
     leaves = [0] * count
     for word in cfg.exits:
         if cfg.views[word].control == Flow.RETURN:

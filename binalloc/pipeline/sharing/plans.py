@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.shared.memory import SharedMemory
-from binalloc.analysis.sharing.access_ranges import AccessRanges, access_ranges
+from binalloc.analysis.sharing.access_ranges import Around, access_ranges
 from binalloc.analysis.sharing.releases import Release, releases
 from binalloc.analysis.sharing.units import Units, units_of
 from binalloc.bitset import bits
@@ -77,16 +77,16 @@ def names_of(units: Units, chosen: int) -> list[str]:
     return [name for k in bits(chosen) for name in units.extents[k].names]
 
 
-def _touching(units: Units, chosen: int) -> dict[str, dict[int, bool]]:
-    """Return by function and word whether it may access one of some units."""
-    return {name: {word: bool(by & chosen) for word, by in words.items()} for name, words in units.accesses.items()}
+def _touching(units: Units, chosen: int) -> dict[str, dict[int, int]]:
+    """Return by function and word which of some units it may access."""
+    return {name: {word: by & chosen for word, by in words.items()} for name, words in units.accesses.items()}
 
 
 def _words(moments: Sequence[Moment], units: int) -> int:
     return sum(1 for moment in moments if moment.before & units and moment.after & units)
 
 
-def _moments(memory: SharedMemory, ranges: AccessRanges) -> list[Moment]:
+def _moments(memory: SharedMemory, ranges: dict[str, Around]) -> list[Moment]:
     """Return each reachable word with how often a thread executes it, as far as loops let that be estimated."""
     program = memory.program
     return [
@@ -95,8 +95,8 @@ def _moments(memory: SharedMemory, ranges: AccessRanges) -> list[Moment]:
     ]  # fmt: skip
 
 
-def _moments_of(function: FunctionAnalysis, ranges: AccessRanges, runs: float) -> list[Moment]:
-    cfg, here = function.cfg, ranges.functions[function.name]
+def _moments_of(function: FunctionAnalysis, ranges: dict[str, Around], runs: float) -> list[Moment]:
+    cfg, here = function.cfg, ranges[function.name]
     return [
         Moment(*here.at(word), runs * function.loops.weight[cfg.block_of[word]])
         for word in range(len(cfg.views)) if cfg.reachable(word)

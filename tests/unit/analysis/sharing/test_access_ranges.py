@@ -76,7 +76,7 @@ CALLS = """.kernel k
 
 def test_calls_access_what_the_called_function_does() -> None:
     graph = build_callgraph(program(CALLS), "k")
-    found = access_ranges(graph, {"k": {0: A, 2: C}, "reads": {0: B}}).functions
+    found = access_ranges(graph, {"k": {0: A, 2: C}, "reads": {0: B}})
     assert found["k"].before[:6] == [0, A, A | B, A | B | C, A | B | C, A | B | C]
     assert found["k"].by[:6] == [A, B, C, 0, B, 0]
     assert found["k"].after[:6] == [B | C, B | C, B, B, 0, 0]

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from binalloc.analysis.flow.callgraph import CallGraph, build_callgraph
-from binalloc.analysis.sharing.releases import Release, releases, safe_points
+from binalloc.analysis.sharing.access_ranges import around
+from binalloc.analysis.sharing.releases import Release, releases
 from binalloc.isa.kinds import Flow
 from tests.support.programs.builder import program
 from tests.unit.analysis.sharing.test_access_ranges import BY, FIGURE_7, A, B, C
@@ -46,11 +47,11 @@ def places(text: str, words: set[int]) -> list[Release]:
     [(A | B, set(), {4}), (B, {4}, set()), (A, set(), {4}), (C, set(), {6}), (A | C, set(), {6}), (B | C, set(), {6})],
 )
 def test_figure_7(units: int, into: set[int], out_of: set[int]) -> None:
-    safe = safe_points(FIGURE_7, [bool(by & units) for by in BY])
-    nodes = range(len(BY))
+    found, nodes = around(FIGURE_7, [by & units for by in BY]), range(len(BY))
+    before, after = [not found.at(n)[1] for n in nodes], [not found.after[n] for n in nodes]
     preds = {n: [p for p in nodes if n in FIGURE_7[p]] for n in nodes}
-    assert {n for n in nodes if safe.after[n] and not safe.before[n]} == out_of
-    assert {n for n in nodes if safe.before[n] and not all(safe.after[p] for p in preds[n])} == into
+    assert {n for n in nodes if after[n] and not before[n]} == out_of
+    assert {n for n in nodes if before[n] and not all(after[p] for p in preds[n])} == into
 
 
 @pytest.mark.parametrize(("units", "word"), [(A | B, 8), (B, 4), (A, 8), (C, 10), (B | C, 10)])
