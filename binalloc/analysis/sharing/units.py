@@ -13,6 +13,9 @@ from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.variables import variables
 from binalloc.isa.instruction import SharedVar
 
+ACCESS_BYTES = 16
+"""Bytes of the widest access: bytes without a variable keep their address modulo this."""
+
 
 @dataclass(frozen=True)
 class Extent:
@@ -25,8 +28,8 @@ class Extent:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of its variables, by address."""
-        return [v.name for v in self.variables]
+        """Return the names of its variables, by address; where it has none, which bytes it is."""
+        return [v.name for v in self.variables] or [f"bytes {self.first} to {self.first + self.size - 1}"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Units:
 def units_of(memory: SharedMemory) -> Units:
     """Return the units of a kernel's shared memory."""
     spans = sorted({(v.offset, v.offset + v.size) for _, v in variables(memory.program) if v.size})
+    spans = sorted([*spans, *_unnamed(memory, spans)])
     for each in memory.reach.accesses:
         touched = [(start, end) for start, end in spans if each.may >> start & (1 << end - start) - 1]
         if touched:
@@ -57,6 +61,16 @@ def units_of(memory: SharedMemory) -> Units:
     return Units([_extent(memory, *span) for span in spans], accesses, loose)
 
 
+def _unnamed(memory: SharedMemory, named: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the stretches of a block's bytes that lie in no variable, and that an access may touch."""
+    found, at = [], 0
+    for start, end in [*_joined(named), (memory.reach.size, memory.reach.size)]:
+        if at < start and any(each.may >> at & (1 << start - at) - 1 for each in memory.reach.accesses):
+            found.append((at, start))
+        at = max(at, end)
+    return found
+
+
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return spans of bytes with those together that share bytes, in ascending order."""
     found: list[tuple[int, int]] = []
@@ -71,4 +85,4 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _extent(memory: SharedMemory, start: int, end: int) -> Extent:
     inside = {(v.offset, v.name): v for _, v in variables(memory.program) if v.size and start <= v.offset < end}
     among = tuple(v for _, v in sorted(inside.items()))
-    return Extent(among, start, end - start, max(v.align for v in among))
+    return Extent(among, start, end - start, max((v.align for v in among), default=ACCESS_BYTES))

@@ -50,3 +50,12 @@ def test_an_unknown_address_keeps_all_together() -> None:
     found = _units("    LDG R6, [R2]\n    LDS R5, [R6]")
     assert [each.names for each in found.extents] == [["one", "two", "three"]]
     assert found.loose == 1
+
+
+def test_bytes_of_no_variable_are_a_unit_where_they_are_accessed() -> None:
+    text = KERNEL.format(more="").replace(".shared ", ".shared_bytes 400\n.shared ", 1)
+    assert len(units_of(shared_memory(analyse(program(text), "k"))).extents) == 3, "nobody touches the rest"
+    found = units_of(shared_memory(analyse(program(text.replace("[RZ+144]", "[RZ+200]")), "k")))
+    assert [each.names for each in found.extents] == [["one"], ["two"], ["three"], ["bytes 148 to 399"]]
+    assert found.accesses["k"][4] == 8
+    assert found.loose == 0
