@@ -68,6 +68,7 @@ SPELLINGS: dict[str, str] = {
     "step": "--step",
     "skew": "--skews",
     "slots": "--slots",
+    "sharing": "--sharing",
     "smm": "--smm",
     "sms": "--sms",
     "warps": "--warps",

@@ -44,6 +44,16 @@ ROWS: dict[str, OptionRow] = {
             help="Whether blocks get the memory of BAR.ALLOC as they run, or have it for as long as they live.",
         )
     ),
+    "sharing": OptionRow(
+        click.option(
+            "--sharing",
+            metavar="off|T|PAIRS:BYTES",
+            default="off",
+            show_default=True,
+            help="Let blocks share memory two by two: the share of it that stays private (between 0 and 1), or how "
+            "many pairs an SM has, and the private bytes of a block.",
+        )
+    ),
     "over": OptionRow(
         click.option(
             "--over",

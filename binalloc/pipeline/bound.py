@@ -43,7 +43,7 @@ _REASONS = {
     DEPENDENCE: ("stall_count", "branch", "register_bank"),
     TAIL: ("block_drain", "no_warp"),
     FETCH: ("instruction_fetch", "constant"),
-    SHARED: ("shared_full",),
+    SHARED: ("shared_full", "shared_lock"),
     UNIT: ("port_busy",),
 }
 """For each bound, the reasons in the statistics for which issue slots are lost. A second slot of a scheduler that finds

@@ -54,6 +54,8 @@ class Sink(Codes):
 def poison_all(g: Gpu, s: Sm, shadow: Grid, shadow_local: Grid, slot: int) -> None:
     """Poison all that belongs to a new block in `slot`. RZ and PT are never poisoned."""
     poison_words(s, shadow, s.shared_first[slot], s.shared_end[slot])
+    if g.pairs and s.own_slots[slot]:
+        poison_words(s, shadow, s.own_slots[slot], s.shared_first[slot] + g.block_words)
     for i in range(g.warps_per_block):
         w = slot * g.warps_per_block + i
         shadow_local[s.warp_base + w, :] = FULL

@@ -10,29 +10,15 @@ from __future__ import annotations
 
 from binalloc.emulator.execute.counting import buffer_of
 from binalloc.emulator.execute.operands import first_row
+from binalloc.emulator.memory.lanes import address_of, has_pair
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, RZ, SLOT_ROW, WORD, Column, SpaceCode
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
-SIGN = 0x80000000  # the sign bit of an address's high word
 FAR = 1 << 56
 """No stride inside of a buffer is as long. This number times the number of lanes does not wrap, as 2^64 does."""
-
-
-@device(inline=True)
-def has_pair(space: int) -> int:
-    """Return 1 if addresses of the space are 64 bits in two registers, signed, else 0: they are 32 bits and wrap."""
-    return 1 if space == SpaceCode.GLOBAL or space == SpaceCode.GENERIC else 0
-
-
-@device(inline=True)
-def address_of(rows: Grid, low: int, high: int, pair: int, offset: int, t: int) -> int:
-    """Return lane t's address, from rows `low` and, if it is a pair, `high`."""
-    if pair:
-        return (((((int(rows[high, t]) + 0) ^ SIGN) - SIGN) << 32) | int(rows[low, t])) + offset
-    return (int(rows[low, t]) + offset) & FULL
 
 
 @device(inline=True)
@@ -47,6 +33,8 @@ def reach(g: Gpu, s: Sm, program: Grid, w: int, pc: int, start: int) -> tuple[in
         if spill:
             low = g.slot_base + s.in_block[w] * g.slot_bytes
             high = low + g.slot_bytes
+        elif s.split[s.block_of[w]]:
+            low, high = part_of(s, w, start)
     elif space == SpaceCode.LOCAL:
         high = g.local_user
         if spill:
@@ -59,6 +47,15 @@ def reach(g: Gpu, s: Sm, program: Grid, w: int, pc: int, start: int) -> tuple[in
         if b >= 0 and g.buffer_start[b] != g.heap_start:  # in the heap each lane is checked by itself
             low, high = g.buffer_start[b], g.buffer_end[b]
     return low, high - program[pc, Column.SIZE]
+
+
+@device
+def part_of(s: Sm, w: int, address: int) -> tuple[int, int]:
+    """Return the first and the end of the addresses that lie in one place with an address, in a block whose shared
+    memory lies in two."""
+    slot = s.block_of[w]
+    split = s.split[slot]
+    return (0, split) if address < split else (split, s.shared_limit[slot])
 
 
 @device

@@ -7,6 +7,7 @@ from binalloc.emulator.arithmetic.atomic import adds_halves
 from binalloc.emulator.arithmetic.half import HALF, SIGN16
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.counting import buffer_of
+from binalloc.emulator.policies.pairs import common_first
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import GRANULE_SHIFT, MAP_SHIFT, SLOT_ROW, WORD, Column, Fault
@@ -123,6 +124,38 @@ def in_other_regions(g: Gpu, s: Sm, w: int, mask: int, size: int) -> int:
             else:
                 r = s.region_next[r] - 1
     return found
+
+
+@device(inline=True)
+def moved_by(g: Gpu, s: Sm, w: int, spill: int, address: int) -> int:
+    """Return how many bytes behind the place of its address an access lies, counted from the block's first word, where
+    the block has its shared memory in two places. Bytes that it shares with its partner lie in the partner's place, and
+    its slots directly behind its private bytes."""
+    slot = s.block_of[w]
+    if spill:
+        return s.split[slot] - g.slot_base
+    if address < s.split[slot]:
+        return 0
+    return (common_first(g, s, slot) - s.shared_first[slot] << 2) - s.split[slot]
+
+
+@device(apart=True)
+def to_places(g: Gpu, s: Sm, w: int, mask: int, spill: int) -> None:
+    """Change the addresses of the lanes in `mask` to distances from the block's first word, which may be negative, in a
+    block that has its shared memory in two places: so data, banks and checks need not know of the places."""
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            s.addr[t] += moved_by(g, s, w, spill, s.addr[t])
+    s.even = 0
+
+
+@device(apart=True)
+def after_release(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
+    """Report the first lane that accesses bytes that it has released."""
+    for t in range(g.lanes):
+        if (mask >> t) & 1 and s.addr[t] + size > g.private_bytes:
+            set_fault(g, s, Fault.RELEASED, w, pc, t, s.addr[t], size, g.private_bytes)
+            return
 
 
 @device(apart=True)

@@ -16,6 +16,7 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.warp import warpsync
 from binalloc.emulator.memory.l1 import wait_for_stores
+from binalloc.emulator.policies.pairs import give_if_released
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
@@ -154,14 +155,30 @@ def leave(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) 
 
 @device
 def finish(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """Execute EXIT: its lanes leave every entry. The warp has ended when the stack is empty."""
+    """Execute EXIT: its lanes leave every entry. The warp has ended when the stack is empty. A thread that has ended
+    counts as one that has released what its block shares."""
     sp = s.sp[w]
     s.stack[w, sp, StackColumn.PC] = pc + 1
     if mask != 0:
         for i in range(sp + 1):
             s.stack[w, i, StackColumn.MASK] &= ~mask
         s.live[w] &= ~mask
+        if g.pairs:
+            give_if_released(g, s, s.block_of[w])
     settle(s, w)
+
+
+@device
+def release(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """Execute RELSSP. Without pairs of blocks it does nothing.
+
+    After "Scratchpad Sharing in GPUs", section 6.2 and Fig. 9: each thread has a release bit. (By the count of Fig. 8 a
+    thread that ends without RELSSP, or comes to it twice, would break the release.)
+    """
+    advance(s, w, pc)
+    if g.pairs and mask:
+        s.released[w] |= mask
+        give_if_released(g, s, s.block_of[w])
 
 
 @device

@@ -11,12 +11,14 @@ from binalloc.emulator.arithmetic.matrix import giving_lanes
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.execute.bounds import (
+    after_release,
     global_bounds,
     in_other_regions,
     local_bounds,
     lone_halves,
     misaligned,
     shared_bounds,
+    to_places,
     within,
 )
 from binalloc.emulator.execute.counting import count_access
@@ -231,6 +233,12 @@ def in_shared(
             shared_bounds(g, s, w, pc, low, WORD // 2, spill)
         if g.fault:
             return
+    if g.pairs and spill == 0 and s.released[w] & mask:
+        after_release(g, s, w, pc, s.released[w] & mask, size)
+        if g.fault:
+            return
+    if s.split[s.block_of[w]]:
+        to_places(g, s, w, mask, spill)
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)
     if program[pc, Column.MATRICES]:

@@ -7,12 +7,14 @@ faster path. All that is of another form, or may be a fault, is left to them.
 
 from __future__ import annotations
 
-from binalloc.emulator.execute.addresses import address_of, reach
+from binalloc.emulator.execute.addresses import reach
+from binalloc.emulator.execute.bounds import moved_by
 from binalloc.emulator.execute.counting import count_access
 from binalloc.emulator.execute.operands import first_row
 from binalloc.emulator.memory.banks import count_passes, strided
 from binalloc.emulator.memory.coalescing import even_lines, policy_of, sectors_at, sectors_from
 from binalloc.emulator.memory.l1 import make_access
+from binalloc.emulator.memory.lanes import address_of
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
@@ -72,6 +74,8 @@ def shared_row(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, p
         return 0
     low, last = reach(g, s, program, w, pc, start)
     spill = program[pc, Column.SPILL]
+    if g.pairs and s.released[w]:
+        return 0
     if spill and (step != WORD or (start - low) & (SLOT_ROW - 1)):
         return 0
     if fits(s, program, pc, start, step, low, last) == 0:
@@ -79,8 +83,10 @@ def shared_row(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, p
     first = Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS
     count_access(s, first + program[pc, Column.ACCESS], FULL, WORD)
     count_passes(g, s, FULL, 1, strided(g, s, 1), g.shared_latency)
-    slot = s.block_of[w]
-    move_row(g, s, program, rows, shared[s.id, s.shared_first[slot] : s.shared_end[slot]], w, pc, 0)
+    first = s.shared_first[s.block_of[w]]
+    if s.split[s.block_of[w]]:
+        first += moved_by(g, s, w, spill, start) >> 2
+    move_row(g, s, program, rows, shared[s.id], w, pc, -(first << 2))
     return 1
 
 

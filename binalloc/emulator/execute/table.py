@@ -122,12 +122,10 @@ _ROWS = (
     *(Operation(name, _MEM) for name in ("ATOMG", "ATOMS", "ATOM", "RED")),
     Operation("TEX", L.ExecGroup.TEX),
     # -- control: `sm.control` by the kind of control that the table of opcodes gives each
-    *(Operation(name, _CONTROL) for name in ("BRA", "CALL", "RET", "EXIT", "BAR", "MEMBAR", "WARPSYNC")),
+    *(Operation(name, _CONTROL) for name in ("BRA", "CALL", "RET", "EXIT", "BAR", "MEMBAR", "WARPSYNC", "RELSSP")),
     *(Operation(name, _CONTROL, taint=L.Taint.TARGET) for name in ("BAR.ALLOC", "BAR.FREE")),
     Operation("CALL.IND", _CONTROL, taint=L.Taint.TARGET),
     Operation("NOP", L.ExecGroup.NOP),
-    # -- from the papers, not executed yet
-    Operation("RELSSP", L.ExecGroup.NOT_EXECUTED),
 )  # fmt: skip
 
 OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}  # the rows by opcode

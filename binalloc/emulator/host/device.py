@@ -45,6 +45,7 @@ from binalloc.isa.interface.places import DEEP_STACK_ENTRIES, STACK_ENTRIES
 from binalloc.isa.source_facts import PTX
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
+from binalloc.models.sharing.pairs import Pairing
 
 LOCAL_LIMIT = 512 << 20
 """Bytes of local memory of all resident threads together that the emulator holds. More is an error that names the
@@ -97,6 +98,7 @@ class LaunchedDevice:
         sms: int,
         memory: GlobalMemory,
         kept: KeptDevice | None = None,
+        pairing: Pairing | None = None,
     ) -> None:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
@@ -126,7 +128,7 @@ class LaunchedDevice:
         self._put_machine(kept)
         for name in ("start", "size"):
             self.put(f"const_{name}", getattr(constants, name))
-        self._allocate(resident)
+        self._allocate(resident, pairing)
         if kept is not None:
             kept.hand_over(engine, self.g)
 
@@ -267,7 +269,7 @@ class LaunchedDevice:
                     f"{m.name} is larger than the emulator", place=what, found=found, expected=f"at most {most}"
                 )
 
-    def _allocate(self, resident: int) -> None:
+    def _allocate(self, resident: int, pairing: Pairing | None) -> None:
         """Allocate registers, hazard table, shared and local memory for all resident blocks."""
         need, mem = self.need, self.memories
         warps = resident * need.use.warps * self.sms_count
@@ -276,7 +278,7 @@ class LaunchedDevice:
         mem.hazard = np.zeros((warps, L.ROWS, L.HAZARD_COLUMNS), np.int64)
         words = -(-max(need.use.block_shared, self.machine.occupancy(need.use).shared_per_block) // L.WORD)
         self.put("block_words", words)
-        all_words = max(words * resident, self.machine.sm.shared_per_sm // L.WORD)
+        all_words = max(self._pair(words, pairing, resident), self.machine.sm.shared_per_sm // L.WORD)
         if need.public is not None and need.public.managed:
             all_words = max(all_words, self._reserve(need.public, words * resident, resident))
         self.put("shared_words", all_words)
@@ -291,6 +293,22 @@ class LaunchedDevice:
             self.engine.put(self.sms, i, "last_time", -1)
             for name in ("last", "entered"):
                 self.engine.put(self.sms, i, name, [-1] * L.MAX_SCHEDULERS)
+
+    def _pair(self, words: int, pairing: Pairing | None, resident: int) -> int:
+        """Set which block slots share memory, and return the words that all take together. Of fewer resident blocks
+        than the pairing has, fewer are pairs. words: of a block."""
+        pairs = max(0, resident - pairing.blocks + pairing.pairs) if pairing is not None else 0
+        values = dict.fromkeys(("pairs", "lone_blocks", "private_bytes", "partner_words"), 0)
+        if pairing is not None and pairs:
+            use = self.need.use
+            slots = use.slot_row * use.slots
+            values = {
+                "pairs": pairs, "lone_blocks": pairing.blocks - pairing.pairs, "private_bytes": pairing.private - slots,
+                "partner_words": pairing.private // L.WORD,
+            }  # fmt: skip
+        for name, value in values.items():
+            self.put(name, value)
+        return words * (resident - pairs) + values["partner_words"] * pairs
 
     def _reserve(self, public: PublicPart, private: int, resident: int) -> int:
         """Keep the first `private` words of each SM's shared memory free of regions that blocks open as they run.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.host.pairs import OFF
 from binalloc.emulator.host.resources import DYNAMIC
 from binalloc.emulator.pages.table import DEFAULT as DEFAULT_PAGES
 from binalloc.emulator.policies.dispatchers.table import DEFAULT as DEFAULT_DISPATCHER
@@ -98,6 +99,9 @@ class RunOptions:
     belongs to a block for as long as it lives, and BAR.ALLOC and BAR.FREE are plain barriers."""
     over: int | None = None
     """Most resident blocks beyond those of static management, for kernels with BAR.ALLOC. None: no such limit."""
+    sharing: str = OFF
+    """Whether blocks share a part of their shared memory two by two: `pairs.OFF`, the share of it that stays private as
+    a number between 0 and 1, or PAIRS:BYTES."""
     hazards: bool = True
     """Whether code has to be scheduled for the machine. Otherwise results are exact, but cycles mean nothing."""
     reference: bool = False

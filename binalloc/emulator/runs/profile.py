@@ -10,7 +10,10 @@ from binalloc.emulator.state import profile_columns as P
 from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.memories import Array
 
-NOT_OF_INSTRUCTIONS = ("issue_slots", "dual_issues", "blocks_dispatched", "blocks_retired", "warp_cycles")
+NOT_OF_INSTRUCTIONS = (
+    "issue_slots", "dual_issues", "blocks_dispatched", "blocks_retired", "warp_cycles", "locks_taken", "lock_waits",
+    "lock_wait_cycles", "cycles_before_lock", "cycles_with_lock", "cycles_behind_lock",
+)  # fmt: skip
 """Counters of an SM that no single instruction changes."""
 COUNTED = tuple(name for name in Stat.names if name not in NOT_OF_INSTRUCTIONS)
 REASONS = tuple(name for i, name in enumerate(STALL_NAMES) if i != Stall.NO_WARP)

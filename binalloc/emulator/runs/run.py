@@ -8,7 +8,7 @@ gives the result so far. Faults come back as codes and are raised here.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from binalloc.emulator.host.engines.engine import Engine, engine
 from binalloc.emulator.host.figures.accounting import account_until
 from binalloc.emulator.host.figures.stats import Stats, collect
 from binalloc.emulator.host.global_memory import GlobalMemory
+from binalloc.emulator.host.pairs import OFF, limited, pairing_of
 from binalloc.emulator.host.resources import Resources, require_together, resident_blocks
 from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
@@ -47,6 +48,7 @@ from binalloc.launch.file import complete
 from binalloc.launch.merged import fitting
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
+from binalloc.models.sharing.pairs import Pairing
 from binalloc.printable import count
 
 QUANTUM = {"numba": 20_000, "python": 50}
@@ -137,10 +139,8 @@ def run_launch(
     fn = find_function(module, kernel)
     launch = fitting(launch, module, kernel)
     need = resources_of(module, fn, launch, registers_of(module, fn, options), options)
-    resident = options.ideal_blocks
-    if resident is None:
-        resident = resident_blocks(machine, need, launch, options.blocks_per_sm, options.over)
-    elif need.public is not None:
+    resident, pairing = placed(machine, need, launch, module.reached(fn), options)
+    if options.ideal_blocks is not None and need.public is not None:
         need = replace(need, public=replace(need.public, free=True))
     given = launch.make_buffers() if buffers is None else complete(launch, launch.buffers, buffers, "buffers")
     host = {k: np.ascontiguousarray(v) for k, v in given.items()}
@@ -148,8 +148,34 @@ def run_launch(
     memory = GlobalMemory(launch, module, host, images)
     chosen = engine_of(options)
     at_once = min(resident, math.prod(launch.grid))
-    device = LaunchedDevice(chosen, module, fn, launch, machine, need, at_once, options.sms, memory)
+    device = LaunchedDevice(
+        chosen, module, fn, launch, machine, need, at_once, options.sms, memory, pairing=pairing
+    )  # fmt: skip
     return run_device(device, resident, options)
+
+
+def placed(
+    machine: Machine, need: Resources, launch: Launch, functions: Sequence[Function], options: RunOptions
+) -> tuple[int, Pairing | None]:
+    """Return the most resident blocks of an SM, and which of them share memory. Raises as `run_launch` does."""
+    wanted = options.ideal_blocks
+    if wanted is not None:
+        if options.sharing != OFF:
+            raise UsageError("blocks share memory, or have it as if it was free", place=Hint("{sharing}"))
+        return wanted, None
+    if options.sharing == OFF:
+        return resident_blocks(machine, need, launch, options.blocks_per_sm, options.over), None
+    alone = resident_blocks(machine, need, launch, None, options.over)
+    pairing = pairing_of(machine, need, launch, functions, options.sharing)
+    assert pairing is not None
+    most = options.blocks_per_sm
+    if most is not None and not 1 <= most <= pairing.blocks:
+        expected = f"1 to {pairing.blocks}, what sharing allows"
+        raise UsageError("blocks_per_sm out of range", found=most, expected=expected)
+    found = limited(pairing, alone, most)
+    if found is None:
+        return min(alone, most or alone), None
+    return found.blocks, found
 
 
 def registers_of(module: Module, fn: Function, options: RunOptions) -> int:
@@ -210,7 +236,7 @@ def _choose(device: LaunchedDevice, options: RunOptions) -> None:
         "dispatcher": dispatcher_number(options.dispatcher),
         "placement": placement_number(options.placement),
         "pages": pages_number(options.pages),
-        "gates": gates_of(options.machine),
+        "gates": gates_of(options.machine, device.get("pairs")),
         "listening": listening(options.listeners),
     }
     for name, number in chosen.items():

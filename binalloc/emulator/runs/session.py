@@ -9,23 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.kept import KeptDevice
-from binalloc.emulator.host.resources import Resources, resident_blocks
+from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.runs.options import RunOptions
-from binalloc.emulator.runs.run import Result, engine_of, find_function, registers_of, resources_of, run_device
+from binalloc.emulator.runs.run import (
+    Result,
+    engine_of,
+    find_function,
+    placed,
+    registers_of,
+    resources_of,
+    run_device,
+)
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.numbers.dtypes import copied
 from binalloc.launch.types import Launch
+from binalloc.models.sharing.pairs import Pairing
 
-Shape = tuple[str, int, int, str, int | None]
+Shape = tuple[str, int, int, str, int | None, str]
 """Properties of a launch that determine its resources: kernel, threads of a block, bytes of dynamic shared memory, and
-the two options on shared memory that blocks get as they run."""
+the three options on shared memory that blocks get as they run, or share."""
 
 
 class Session:
@@ -45,7 +55,7 @@ class Session:
         self.launched = 0
         self._kept = KeptDevice()
         self._registers: dict[str, int] = {}
-        self._needs: dict[Shape, tuple[Resources, int]] = {}
+        self._needs: dict[Shape, tuple[Resources, int, Pairing | None]] = {}
 
     def addresses(self) -> dict[str, int]:
         """Return the present addresses of buffers and the handles of textures and surfaces, by argument."""
@@ -72,16 +82,17 @@ class Session:
         """
         asked = self.options if options is None else options
         fn = find_function(self.module, launch.kernel)
-        key = (fn.name, launch.threads_per_block, launch.dynamic_shared, asked.smm, asked.over)
+        key = (fn.name, launch.threads_per_block, launch.dynamic_shared, asked.smm, asked.over, asked.sharing)
         if key not in self._needs:
             need = resources_of(self.module, fn, launch, self.registers(fn), asked)
-            self._needs[key] = need, resident_blocks(asked.machine, need, launch, None, asked.over)
-        need, resident = self._needs[key]
+            whole = replace(asked, blocks_per_sm=None, ideal_blocks=None)
+            self._needs[key] = need, *placed(asked.machine, need, launch, self.module.reached(fn), whole)
+        need, resident, pairing = self._needs[key]
         self._kept.parameters = parameters
         blocks = math.prod(launch.grid)
         device = LaunchedDevice(
             engine_of(asked), self.module, fn, launch, asked.machine, need, min(resident, blocks), asked.sms,
-            self.memory, self._kept,
+            self.memory, self._kept, pairing,
         )  # fmt: skip
         if asked.log is not None:
             device.memories.program = device.memories.program.copy()  # the log enters breaks, and the program is kept

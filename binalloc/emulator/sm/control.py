@@ -1,12 +1,11 @@
 """This module has the table of kinds of control instructions with the function that executes each. The device function
-that distinguishes the kinds is written from it. The table of opcodes has the kind of each opcode; kinds without a row
-here are not executed."""
+that distinguishes the kinds is written from it. The table of opcodes has the kind of each opcode."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from binalloc.emulator.execute.control import branch, call, call_indirect, converge, fence, finish, leave
+from binalloc.emulator.execute.control import branch, call, call_indirect, converge, fence, finish, leave, release
 from binalloc.emulator.execute.operation import Executor
 from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.emulator.sm.barriers import allocate, barrier, free
@@ -26,6 +25,7 @@ CONTROLS: dict[Flow, Executor] = {  # the most frequent first, as they are teste
     Flow.FENCE: fence,
     Flow.ALLOC: allocate,
     Flow.FREE: free,
+    Flow.RELSSP: release,
 }
 _NUMBERS = {name: number for number, name in enumerate(CONTROLS, L.NO_CONTROL + 1)}
 WARPSYNCS, BARRIERS = _NUMBERS[Flow.WARPSYNC], _NUMBERS[Flow.BARRIER]
@@ -36,9 +36,8 @@ for _name, _row in OPERATIONS.items():
 
 
 def control_number(op: OpSpec) -> int:
-    """Return the value of column CONTROL for the opcode: the number of its kind, or one above all of them if it is not
-    executed."""
-    return _NUMBERS.get(op.control, len(CONTROLS) + 1) if op.control else L.NO_CONTROL
+    """Return the value of column CONTROL for the opcode: the number of its kind, `layout.NO_CONTROL` if it has none."""
+    return _NUMBERS[op.control] if op.control else L.NO_CONTROL
 
 
 def control_text(kinds: Sequence[Flow]) -> str:

@@ -82,13 +82,10 @@ def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
 
 @device(apart=True)
 def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """Set the fault of an instruction that no function executes: an opcode of the papers, or an operand outside of its
-    constant bank. The fault of the latter names the first lane that executes it."""
-    if program[pc, Column.GROUP] == ExecGroup.OUTSIDE:
-        offset, size, bank = program[pc, Column.OFFSET], program[pc, Column.SIZE], program[pc, Column.CBANK]
-        set_fault(g, s, Fault.CONST, w, pc, lowest_bit(mask), offset, size, bank)
-    else:
-        set_fault(g, s, Fault.NOT_EXECUTED, w, pc, -1, 0, 0, 0)
+    """Set the fault of an instruction with an operand outside of its constant bank, for the first lane that executes
+    it."""
+    offset, size, bank = program[pc, Column.OFFSET], program[pc, Column.SIZE], program[pc, Column.CBANK]
+    set_fault(g, s, Fault.CONST, w, pc, lowest_bit(mask), offset, size, bank)
 
 
 @device(inline=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from binalloc.emulator.checks.hazards import forget
 from binalloc.emulator.policies.dispatchers.table import block_for, may_take_from, took
 from binalloc.emulator.policies.events import block_begins, started
+from binalloc.emulator.policies.pairs import open_place
 from binalloc.emulator.policies.regions import open_first
 from binalloc.emulator.sm.events import make_ready, wake_at
 from binalloc.emulator.sm.log import log_block
@@ -60,7 +61,7 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
     slot = block_slot(g, s)
     if slot < 0:
         return -1
-    first = open_first(g, s, slot)
+    first = open_place(g, s, slot) if g.pairs else open_first(g, s, slot)
     if first < 0:
         return -1
     g.dispatched += 1
@@ -72,7 +73,7 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
     s.resident += 1
     s.live_warps += g.warps_per_block
     s.stat[Stat.BLOCKS_DISPATCHED] += 1
-    shared[s.id, first : first + g.block_words] = 0
+    clear_shared(g, s, shared, slot)
     for b in range(BARRIERS):
         s.bar_arrived[slot, b] = 0
     block_begins(g, s, slot)
@@ -88,6 +89,16 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
         else:
             make_ready(g, s, program, w)
     return slot
+
+
+@device
+def clear_shared(g: Gpu, s: Sm, shared: Grid, slot: int) -> None:
+    """Set the words to zero that belong to the new block in `slot`. What it shares with a partner keeps its contents:
+    the partner may be using it."""
+    first = s.shared_first[slot]
+    shared[s.id, first : s.shared_end[slot]] = 0
+    if g.pairs and s.own_slots[slot]:
+        shared[s.id, s.own_slots[slot] : first + g.block_words] = 0
 
 
 @device

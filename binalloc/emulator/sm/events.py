@@ -11,6 +11,7 @@ calendar queue of 2,048 buckets, with one node per warp and scoreboard.
 from __future__ import annotations
 
 from binalloc.emulator.policies.events import block_ends, completed, resumed, waits
+from binalloc.emulator.policies.pairs import leave_pair
 from binalloc.emulator.policies.regions import close_all
 from binalloc.emulator.sm.idle import enter_idle, over
 from binalloc.emulator.sm.log import log_event, log_wait
@@ -242,7 +243,10 @@ def retire_warp(g: Gpu, s: Sm, w: int) -> None:
     for i in range(first, first + g.warps_per_block):
         clear_warp(g, s, i)
     s.block_active[block] = 0
-    close_all(s, block)
+    if g.pairs:
+        leave_pair(g, s, block)
+    else:
+        close_all(s, block)
     s.resident -= 1
     s.live_warps -= g.warps_per_block
     s.stat[Stat.BLOCKS_RETIRED] += 1

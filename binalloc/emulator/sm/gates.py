@@ -12,7 +12,7 @@ from __future__ import annotations
 from binalloc.emulator.policies.events import closed
 from binalloc.emulator.policies.gates.table import BEHIND_BOARDS, closed_before, closed_behind
 from binalloc.emulator.sm.events import may_issue, set_state, wait_for_boards, wake_at
-from binalloc.emulator.state.arrays import Grid
+from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import StackColumn, Warp
 from binalloc.emulator.state.records import Gpu, Sm
@@ -31,18 +31,18 @@ def wait_at(g: Gpu, s: Sm, w: int, gate: int) -> None:
 
 
 @device
-def answer_knock(g: Gpu, s: Sm, program: Grid, w: int) -> None:
+def answer_knock(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
     """Let the warp go on to the next thing that it waits for, or to its turn."""
     pc = s.stack[w, s.sp[w], StackColumn.PC]
     state = s.state[w]
     if state != Warp.SCOREBOARD and (state < Warp.GATE or (BEHIND_BOARDS >> (state - Warp.GATE)) & 1 == 0):
-        gate = closed_before(g, s, program, w, pc)
+        gate = closed_before(g, s, program, regs, w, pc)
         if gate >= 0:
             wait_at(g, s, w, gate)
             return
         if wait_for_boards(g, s, program, w):
             return
-    gate = closed_behind(g, s, program, w, pc)
+    gate = closed_behind(g, s, program, regs, w, pc)
     if gate >= 0:
         wait_at(g, s, w, gate)
         return
@@ -50,7 +50,7 @@ def answer_knock(g: Gpu, s: Sm, program: Grid, w: int) -> None:
 
 
 @device(apart=True)
-def answer_knocks(g: Gpu, s: Sm, program: Grid) -> None:
+def answer_knocks(g: Gpu, s: Sm, program: Grid, regs: Cube) -> None:
     """Look at the warps that have knocked in this cycle. Warps called after the turns of the last cycle are among
     them."""
     s.called = 0
@@ -60,4 +60,4 @@ def answer_knocks(g: Gpu, s: Sm, program: Grid) -> None:
         while knocking:
             bit = lowest_bit(knocking)
             knocking &= knocking - 1
-            answer_knock(g, s, program, bit * g.schedulers + sch)
+            answer_knock(g, s, program, regs, bit * g.schedulers + sch)

@@ -29,6 +29,7 @@ from binalloc.emulator.policies.events import (
     promoted,
 )
 from binalloc.emulator.policies.gates.table import can_pair
+from binalloc.emulator.policies.pairs import common_first
 from binalloc.emulator.policies.schedulers.table import pick
 from binalloc.emulator.policies.waits import idle_reason
 from binalloc.emulator.sm.barriers import hand_out, reconsider
@@ -139,7 +140,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, nth: in
     if s.sp[w] < 0:
         end_warp(g, s, program, regs, w)
     elif s.waits == 0:
-        if nth < g.issue_width and wait == 0 and may_pair(g, s, program, w, pc):
+        if nth < g.issue_width and wait == 0 and may_pair(g, s, program, regs, w, pc):
             return 1
         delay = max(program[pc, Column.STALL], 1) + wait
         state = Warp.STALL
@@ -192,7 +193,7 @@ def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
 
 
 @device
-def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
+def may_pair(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, first: int) -> int:
     """Return 1 if the warp's next instruction can issue in this cycle after the one at `first`, which had stall 0."""
     if program[first, Column.STALL] != 0 or program[first, Column.CONTROL] != NO_CONTROL:
         return 0
@@ -208,7 +209,7 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
         return 0
     if port_free(g, s, g.scheduler_of[w], unit) > g.cycle:
         return 0
-    return can_pair(g, s, program, w, pc) if g.gates else 1
+    return can_pair(g, s, program, regs, w, pc) if g.gates else 1
 
 
 @device(inline=True)
@@ -242,7 +243,7 @@ def begin_cycle(
     if next_launch(g, s) <= g.cycle:
         slot = dispatch(g, s, program, regs, hazard, shared, local)
     if g.gates:
-        answer_knocks(g, s, program)
+        answer_knocks(g, s, program, regs)
     if CHECKING and slot >= 0 and g.check:
         poison_all(g, s, shadow, shadow_local, slot)
     if CHECKING and slot >= 0 and g.race:
@@ -254,16 +255,28 @@ def begin_cycle(
 
 @device(apart=True)
 def begin_regions(g: Gpu, s: Sm, shadow: Grid, races: Cube) -> None:
-    """Have the checks forget what earlier blocks did in the regions that BAR.ALLOC has opened since the last time. No
-    warp accesses a region in the cycle in which it is opened."""
+    """Have the checks forget what earlier blocks did in regions that BAR.ALLOC has opened since the last time, and in
+    words that blocks share of which one has got the lock. No warp accesses a region in the cycle in which it is
+    opened."""
     s.fresh = 0
+    for slot in range(g.resident_limit):
+        if s.lock_fresh[slot]:
+            s.lock_fresh[slot] = 0
+            first = common_first(g, s, slot)
+            forget_words(g, s, shadow, races, first, first + (g.user_shared - g.private_bytes + 3 >> 2))
     for r in range(s.regions):
         if s.region_fresh[r]:
             s.region_fresh[r] = 0
-            if g.check:
-                poison_words(s, shadow, s.region_first[r], s.region_end[r])
-            if g.race:
-                race_forget(g, s, races, s.region_first[r], s.region_end[r])
+            forget_words(g, s, shadow, races, s.region_first[r], s.region_end[r])
+
+
+@device
+def forget_words(g: Gpu, s: Sm, shadow: Grid, races: Cube, first: int, end: int) -> None:
+    """Have the checks forget what earlier blocks did in words of the SM's shared memory."""
+    if g.check:
+        poison_words(s, shadow, first, end)
+    if g.race:
+        race_forget(g, s, races, first, end)
 
 
 @device(inline=True)

@@ -32,10 +32,13 @@ class Grid(Protocol):
 
 
 class Cube(Protocol):
-    """A cube is an array of three dimensions. Two indices give a row of it."""
+    """A cube is an array of three dimensions. One index gives a grid of it, two a row."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
+
+    @overload
+    def __getitem__(self, at: int, /) -> Grid: ...
 
     @overload
     def __getitem__(self, at: tuple[int, int], /) -> Words: ...

@@ -171,7 +171,6 @@ class Fault(Codes):
     NO_RECONV: int
     RETURN: int
     PC: int
-    NOT_EXECUTED: int
     DEADLOCK: int
     RAW: int
     WAW: int
@@ -194,6 +193,7 @@ class Fault(Codes):
     ALLOC_NESTED: int
     ALLOC_ROOM: int
     FREE_BASE: int
+    RELEASED: int
 
 
 # -- memory accesses, as the table of opcodes names them
@@ -228,7 +228,6 @@ class ExecGroup(Codes):
     WARP: int
     MEM: int
     CONTROL: int
-    NOT_EXECUTED: int
     SPECIAL: int
     NOP: int
     TEX: int

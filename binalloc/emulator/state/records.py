@@ -53,6 +53,7 @@ from binalloc.emulator.state.parts.dispatcher import DispatchRecord
 from binalloc.emulator.state.parts.l1 import L1Record
 from binalloc.emulator.state.parts.log import LogRecord
 from binalloc.emulator.state.parts.memory import MemoryRecord
+from binalloc.emulator.state.parts.pairs import PairFigures, PairRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
 from binalloc.emulator.state.parts.regions import RegionFigures, RegionRecord
 from binalloc.emulator.state.parts.register_file import RegisterFileFigures, RegisterFileRecord
@@ -139,7 +140,8 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
 
 
 class Gpu(
-    DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, RegionFigures, Record
+    DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, RegionFigures,
+    PairFigures, Record,
 ):  # fmt: skip
     """`Gpu` is what the whole device shares."""
 
@@ -239,7 +241,9 @@ class Gpu(
     lut_masks: Annotated[Grid, 1 << LUT_BITS, LUT_BITS]  #: every table of LOP3 as words of equal bits
 
 
-class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecord, Record):
+class Sm(
+    RegionRecord, PairRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecord, Record
+):  # fmt: skip
     """`Sm` is the state of one SM."""
 
     id: int

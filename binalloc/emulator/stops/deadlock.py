@@ -13,8 +13,9 @@ from binalloc.emulator.policies.gates.table import GATES
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.stops.context import StoppedContext
+from binalloc.emulator.stops.pairs import kept_out
 from binalloc.emulator.stops.shared import holders, waits_for_shared
-from binalloc.errors import KernelFault
+from binalloc.errors import Hint, KernelFault
 from binalloc.printable import count
 
 MOST_LINES = 8
@@ -64,7 +65,11 @@ class StuckBlock:
 def explain(c: StoppedContext) -> KernelFault:
     """Return the fault of a device that cannot go on: the likely cause, then the waits of its warps."""
     blocks = _blocks(c)
-    return KernelFault(f"deadlock: {_cause(c, blocks)}", found=standing(c, blocks), remedy=REMEDY)
+    cause = _cause(c, blocks)
+    remedy: str | Hint = REMEDY
+    if cause == kept_out(c):
+        remedy = Hint("Blocks that wait for one another cannot share memory: run it without {sharing}.")
+    return KernelFault(f"deadlock: {cause}", found=standing(c, blocks), remedy=remedy)
 
 
 def standing(c: StoppedContext, blocks: list[StuckBlock] | None = None) -> str:
@@ -170,6 +175,8 @@ def _cause(c: StoppedContext, blocks: list[StuckBlock]) -> str:
     for block in blocks:
         if any(w.state == L.Warp.SHARED for w in block.warps):
             return waits_for_shared(c, block.number, block.sm)
+    if cause := kept_out(c):
+        return cause
     waiting = c.of("blocks") - c.of("dispatched")
     spinning = any(w.state in _SPINNING for block in blocks for w in block.warps)
     if spinning and waiting:

@@ -35,7 +35,6 @@ _NAMES = {
     L.Fault.PC: "execution left the code",
     L.Fault.TEXTURE: "no such texture",
     L.Fault.SURFACE: "surface access out of bounds",
-    L.Fault.NOT_EXECUTED: "not yet executed by the emulator",
     L.Fault.DEADLOCK: "deadlock",
     L.Fault.RAW: "hazard: read before the result is there",
     L.Fault.WAW: "hazard: overwritten before the earlier result is there",
@@ -53,6 +52,7 @@ _NAMES = {
     L.Fault.ALLOC_NESTED: "shared memory is allocated by a block that holds some",
     L.Fault.ALLOC_ROOM: "more shared memory is allocated than the SM has",
     L.Fault.FREE_BASE: "shared memory is freed that the block does not hold",
+    L.Fault.RELEASED: "access to shared memory that the thread has released",
 }
 _SINKS = {
     Sink.GUARD: "its guard",
@@ -61,6 +61,7 @@ _SINKS = {
     Sink.TARGET: "its operand",
 }
 _ALLOCATIONS = (L.Fault.ALLOC_SIZE, L.Fault.ALLOC_NESTED, L.Fault.ALLOC_ROOM, L.Fault.FREE_BASE)
+_RELEASE_LATER = "Put RELSSP behind the last access to what the blocks share."
 _U64 = (1 << 64) - 1  # mask of 64 bits: addresses are signed in the state
 
 
@@ -110,6 +111,9 @@ def detail(
         return found, "an address inside one buffer or variable", None
     if code == L.Fault.SHARED:
         return access_details(c, a & _U64, b, d)
+    if code == L.Fault.RELEASED:
+        found = f"address {a:#x}, {count(b, 'byte')}, behind RELSSP"
+        return found, inside(0, d, "the block's private part"), _RELEASE_LATER
     if code in _ALLOCATIONS:
         return allocation_details(c, code, a, b, d)
     if code == L.Fault.LOCAL:

@@ -2,9 +2,9 @@
 
 The launch is a deterministic machine. The search compares everything that a program can see (registers, predicates,
 stacks, all memories) at two moments far apart. If all is the same, if every warp has either issued in between or waited
-at a closed barrier, and if some have issued, then nothing will ever change: the spin is a deadlock. It is none yet
-while something is on its way to a warp that has ended, as another block may then come in the place of its own. The
-driver rarely looks for spins, so they cost the device loop nothing.
+at a closed barrier or for shared memory, and if some have issued, then nothing will ever change: the spin is a
+deadlock. It is none yet while something is on its way to a warp that has ended, as another block may then come in the
+place of its own. The driver rarely looks for spins, so they cost the device loop nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def digest(device: LaunchedDevice, memories: bool) -> int:
         sp = device.engine.get(device.sms, i, "sp")
         stack = device.engine.get(device.sms, i, "stack")
         live = [stack[w, : sp[w] + 1] for w in range(L.MAX_WARPS) if sp[w] >= 0]
-        parts += [sp, device.engine.get(device.sms, i, "pred"), device.engine.get(device.sms, i, "bar_arrived"), *live]
+        kept = [device.engine.get(device.sms, i, name) for name in ("pred", "bar_arrived", "holds")]
+        parts += [sp, *kept, *live]
     if memories:
         parts += [mem.global_, mem.shared, mem.local]
     for part in parts:
@@ -110,16 +111,17 @@ def issue_counts(device: LaunchedDevice) -> list[Array]:
 
 
 def all_busy(device: LaunchedDevice, before: list[Array]) -> bool:
-    """Return whether every warp that has not gone has issued since `before` or waits at a closed barrier, and some have
-    issued."""
+    """Return whether every warp that has not gone has issued since `before` or waits for what others have to do, and
+    some have issued."""
     some = False
     for i, old in enumerate(before):
-        state, gone, barrier = (device.engine.get(device.sms, i, name) for name in ("state", "gone", "bar_id"))
+        names = ("state", "gone", "bar_id", "kept_out")
+        state, gone, barrier, kept_out = (device.engine.get(device.sms, i, name) for name in names)
         now = device.engine.get(device.sms, i, "warp_issued")
         for w in range(L.MAX_WARPS):
             if state[w] == L.Warp.NONE or (state[w] == L.Warp.DONE and gone[w]):
                 continue
-            if state[w] == L.Warp.SHARED or (state[w] == L.Warp.BARRIER and barrier[w] >= 0):
+            if state[w] == L.Warp.SHARED or kept_out[w] or (state[w] == L.Warp.BARRIER and barrier[w] >= 0):
                 continue
             if state[w] == L.Warp.DONE or now[w] == old[w]:
                 return False

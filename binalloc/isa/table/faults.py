@@ -91,6 +91,11 @@ STOPS: tuple[Stop, ...] = (
         lambda op: op.access is not None and op.space in _MEMORY,
     ),
     Stop(
+        "an access to bytes that two blocks share, and that the thread has released; one that waits for ever for the "
+        "other block, which has them", Faults.STATE, "other blocks and the path to it", ("RELEASED", "DEADLOCK"),
+        lambda op: op.access is not None and op.space in (Space.SHARED, Space.GENERIC),
+    ),
+    Stop(
         "an atomic operation that its type does not have; a generic one on local memory", Faults.STATE, "likewise",
         ("ATOMIC", "LOCAL_ATOMIC"), lambda op: op.access == Access.ATOMIC,
     ),
@@ -134,7 +139,6 @@ STOPS: tuple[Stop, ...] = (
         "BAR.FREE: an address other than the one that the block's BAR.ALLOC gave, or nothing is held", Faults.STATE,
         "the path to it", ("FREE_BASE",), _flow(Flow.FREE),
     ),
-    Stop("RELSSP: not executed yet", Faults.STATE, "other warps", ("NOT_EXECUTED",), _flow(Flow.RELSSP)),
 )  # fmt: skip
 
 ELSEWHERE = {

@@ -28,17 +28,26 @@ class Room:
     total: int  #: bytes of shared memory of the SM
     block: int  #: bytes of a block
     most: int  #: blocks that all other resources allow
+    slots: int = 0  #: bytes of a block's slots, which stay private: they are a part of `block`
+    #: the other private bytes are a multiple of this: the widest access to them, which must lie in one part
+    grain: int = WORD
 
     @staticmethod
-    def of(answer: Occupancy, total: int) -> Room:
+    def of(answer: Occupancy, total: int, grain: int = WORD) -> Room:
         """Return the room that an SM has for the blocks of an occupancy. total: bytes of its shared memory."""
         most = [limit for name, limit in answer.limits.items() if name != "shared" and limit is not None]
-        return Room(total, answer.shared_per_block, min(most))
+        slots = answer.use.slots * answer.use.slot_row
+        return Room(total, answer.shared_per_block, min(most), slots, grain)
 
     @property
     def alone(self) -> int:
         """Return how many blocks the SM holds if none of them share."""
         return min(self.total // self.block, self.most) if self.block else self.most
+
+    def private(self, most: int) -> int:
+        """Return the most bytes of a block that can be private if at most so many may be, those of its slots
+        included."""
+        return self.slots + (min(most, self.block) - self.slots) // self.grain * self.grain
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,7 @@ class Pairing:
 
     blocks: int  #: resident blocks
     pairs: int  #: pairs among them
-    private: int  #: bytes of a block that only it uses, whole words; those of an unshared block all are its own
+    private: int  #: bytes of a block that only it uses, its slots included; those of an unshared block all are its own
 
     @property
     def unshared(self) -> int:
@@ -81,17 +90,19 @@ def with_threshold(room: Room, share: Fraction) -> Pairing | None:
     """Return the pairing of the paper's rule for a threshold; None if it holds no block more than there are without
     sharing.
 
-    share: the part of a block's bytes that is private, between 0 and 1. The private part is cut to whole words.
+    share: the part of a block's bytes that is private, between 0 and 1. It is more where the slots alone are more, and
+    cut to whole words, or to what the code's accesses need.
     """
     if room.block == 0:
         return None
+    least = max(share * room.block, Fraction(room.slots))
     fits = room.total // room.block
     left = room.total - fits * room.block
-    partners = min(fits, int(left / (share * room.block)))
+    partners = min(fits, int(left / least))
     pairs = min(fits + partners, room.most) - room.alone
     if pairs <= 0:
         return None
-    return Pairing(room.alone + pairs, pairs, int(share * room.block) // WORD * WORD)
+    return Pairing(room.alone + pairs, pairs, room.private(int(least)))
 
 
 def fitted(room: Room) -> Sequence[Pairing]:
@@ -103,8 +114,8 @@ def fitted(room: Room) -> Sequence[Pairing]:
     found = []
     alone = room.alone
     for pairs in range(1, min(alone, room.most - alone) + 1):
-        private = min(room.block, (room.total - alone * room.block) // pairs) // WORD * WORD
-        if private > 0:
+        private = room.private((room.total - alone * room.block) // pairs)
+        if private > room.slots:
             found.append(Pairing(alone + pairs, pairs, private))
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from binalloc.emulator.policies.gates.code import CODE
 from binalloc.emulator.policies.gates.constants import CONSTANT
 from binalloc.emulator.policies.gates.gate import Gate
+from binalloc.emulator.policies.gates.lock import LOCK
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import define
 from binalloc.emulator.state.layout import GATES_AT_MOST, Warp
@@ -16,11 +17,11 @@ from binalloc.emulator.state.policy import numbered
 from binalloc.rows import by_name
 
 if TYPE_CHECKING:
-    from binalloc.emulator.state.arrays import Grid
+    from binalloc.emulator.state.arrays import Cube, Grid
     from binalloc.emulator.state.records import Gpu, Sm
     from binalloc.models.machines.model import Machine
 
-GATES: dict[str, Gate] = by_name((CODE, CONSTANT))
+GATES: dict[str, Gate] = by_name((CODE, CONSTANT, LOCK))
 assert len(GATES) <= GATES_AT_MOST
 STALL_NAMES = (*Stall.names[: Stall.GATE], *GATES)
 """What results call the reasons for lost issue slots, by number."""
@@ -30,9 +31,12 @@ BEHIND_BOARDS = sum(1 << number for number, row in _ROWS if not row.before)
 """The gates that come after the scoreboards, as bits."""
 
 
-def gates_of(machine: Machine) -> int:
-    """Return the value of `g.gates` for a machine: a bit for each gate that it has."""
-    return sum(1 << number for number, row in _ROWS if row.stands(machine))
+def gates_of(machine: Machine, pairs: int) -> int:
+    """Return the value of `g.gates` for a run on a machine: a bit for each gate that it has.
+
+    pairs: of blocks that share memory on an SM.
+    """
+    return sum(1 << number for number, row in _ROWS if row.stands(machine, pairs))
 
 
 def _closed_text(name: str, before: bool) -> str:
@@ -41,12 +45,12 @@ def _closed_text(name: str, before: bool) -> str:
     The function returns the number of the first closed gate, -1 if none is closed, and sets `s.closed_until`. A warp
     that waits at a gate has passed the gates before it.
     """
-    lines = [f"def {name}(g, s, program, w, pc):", f"    at = s.state[w] - {Warp.GATE}"]
+    lines = [f"def {name}(g, s, program, regs, w, pc):", f"    at = s.state[w] - {Warp.GATE}"]
     for number, row in _ROWS:
         if row.before == before:
             lines += [
                 f"    if (g.gates >> {number}) & 1 and at <= {number}:",
-                f"        s.closed_until = _closed{number}(g, s, program, w, pc, 1 if at == {number} else 0)",
+                f"        s.closed_until = _closed{number}(g, s, program, regs, w, pc, 1 if at == {number} else 0)",
                 f"        if s.closed_until:\n            return {number}",
             ]
     return "\n".join([*lines, "    return -1", ""])
@@ -54,7 +58,7 @@ def _closed_text(name: str, before: bool) -> str:
 
 def _pair_text() -> str:
     """Return the text of the device function that lets an instruction pass as the second of a pair, if it may."""
-    arguments = "g, s, program, w, pc"
+    arguments = "g, s, program, regs, w, pc"
     lines = [f"def can_pair({arguments}):"]
     for number, _ in _ROWS:
         asked = f"_lets_pair{number}({arguments})"
@@ -64,9 +68,9 @@ def _pair_text() -> str:
     return "\n".join([*lines, "    return 1", ""])
 
 
-closed_before: Callable[[Gpu, Sm, Grid, int, int], int]
-closed_behind: Callable[[Gpu, Sm, Grid, int, int], int]
-can_pair: Callable[[Gpu, Sm, Grid, int, int], int]
+closed_before: Callable[[Gpu, Sm, Grid, Cube, int, int], int]
+closed_behind: Callable[[Gpu, Sm, Grid, Cube, int, int], int]
+can_pair: Callable[[Gpu, Sm, Grid, Cube, int, int], int]
 _closed = numbered("closed", [row.closed for row in GATES.values()])
 define(globals(), "closed_before", _closed_text("closed_before", before=True), _closed)
 define(globals(), "closed_behind", _closed_text("closed_behind", before=False), _closed)

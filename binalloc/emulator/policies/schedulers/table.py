@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from binalloc.emulator.policies.schedulers.greedy_then_oldest import GTO
 from binalloc.emulator.policies.schedulers.loose_round_robin import LRR
 from binalloc.emulator.policies.schedulers.oldest import OLDEST
+from binalloc.emulator.policies.schedulers.owner_first import OWF
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.policies.schedulers.two_level import TWO_LEVEL
 from binalloc.emulator.state.policy import define_choice
@@ -18,7 +19,7 @@ from binalloc.rows import by_name, number
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
-SCHEDULERS: dict[str, WarpScheduler] = by_name((LRR, GTO, TWO_LEVEL, OLDEST))
+SCHEDULERS: dict[str, WarpScheduler] = by_name((LRR, GTO, TWO_LEVEL, OLDEST, OWF))
 DEFAULT = LRR.name
 
 

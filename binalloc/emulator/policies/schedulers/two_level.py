@@ -84,8 +84,20 @@ def leave_for_memory(g: Gpu, s: Sm, w: int, boards: int) -> None:
             leave(g, s, w)
 
 
+@device
+def leave_for_lock(g: Gpu, s: Sm, w: int, gate: int) -> None:
+    """Make the warp pending if it waits for shared memory that its block's partner has.
+
+    Else a set full of such warps would keep those of the partner out, and neither would ever go on.
+    """
+    if s.kept_out[w]:
+        leave(g, s, w)
+
+
 TWO_LEVEL = WarpScheduler(
     "two_level", f"{ACTIVE_WARPS} active warps take turns, others replace those that wait for memory or at a barrier",
     two_level,
-    hears={"started": begin_pending, "ended": leave, "waits": leave_for_memory, "arrived": leave},
+    hears={
+        "started": begin_pending, "ended": leave, "waits": leave_for_memory, "arrived": leave, "closed": leave_for_lock,
+    },
 )  # fmt: skip

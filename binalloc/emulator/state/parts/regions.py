@@ -39,7 +39,8 @@ class RegionRecord:
     region_bytes: Annotated[Words, REGIONS]  #: bytes from there on that the block may access
     region_next: Annotated[Words, REGIONS]  #: 1 + the next region of its block but the first, 0 for none
     shared_first: Annotated[Words, MAX_BLOCKS]  #: first word of the first region of a block slot
-    shared_end: Annotated[Words, MAX_BLOCKS]  #: the word behind its last
+    #: the word behind its last, or behind the private ones in front of what it shares with another block
+    shared_end: Annotated[Words, MAX_BLOCKS]
     shared_limit: Annotated[Words, MAX_BLOCKS]  #: bytes of it that are not slots
     more_regions: Annotated[Words, MAX_BLOCKS]  #: 1 + the first of the block slot's other regions
     # what BAR.ALLOC gave, and who waits for it

@@ -272,6 +272,20 @@ class CountersJson(TypedDict):
     ]
     shared_waits: Annotated[int, says("times that a block had to wait for such a region")]
     shared_wait_cycles: Annotated[int, says("cycles of these waits that have ended, summed over blocks")]
+    locks_taken: Annotated[
+        int,
+        says(
+            "times that a block got what it shares with its partner "
+            "([TIMING.md](../emulator/TIMING.md#shared-memory-that-two-blocks-share))"
+        ),
+    ]
+    lock_waits: Annotated[int, says("times that a warp had to wait for that")]
+    lock_wait_cycles: Annotated[int, says("cycles of these waits that have ended, summed over warps")]
+    cycles_before_lock: Annotated[
+        int, says("cycles of blocks with a partner until they got what they share, summed over blocks that have ended")
+    ]
+    cycles_with_lock: Annotated[int, says("likewise, cycles for which they had it")]
+    cycles_behind_lock: Annotated[int, says("likewise, cycles after they had given it back")]
     branches: Annotated[int, says("branches executed by warps")]
     divergent_branches: Annotated[int, says("part of `branches` that split a warp")]
     barriers: Annotated[int, says("arrivals of warps at barriers")]

@@ -173,10 +173,6 @@ def test_return_outside_a_call_endless_recursion_and_running_off_the_code() -> N
     assert "no function" in fault([op("MOV", rd=1, form=1, imm=1), op("CALL.IND", ra=1), op("EXIT")])
 
 
-def test_an_opcode_of_later_versions_says_so() -> None:
-    assert "not yet executed" in fault([op("RELSSP"), op("EXIT")])
-
-
 def test_an_atomic_that_is_not_legal_is_no_gap_of_the_emulator() -> None:
     text = fault([*address(), op("RED", ra=2, rb=0, aop=1, atyp=4), op("EXIT")])
     assert "no such atomic operation on that type" in text

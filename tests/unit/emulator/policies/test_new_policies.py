@@ -49,29 +49,29 @@ def highest_end(g: Any, s: Any, words: int) -> int:
 ABOVE = Placement("above", "above all that is taken", highest_end)
 '''
 GATE = f'''
-"""A lock that takes two cycles before each instruction."""
+"""A toll that takes two cycles before each instruction."""
 {HEAD}
 from binalloc.emulator.policies.gates.gate import Gate
 
 
 @device
-def locked(g: Any, s: Any, program: Any, w: int, pc: int, again: int) -> int:
+def locked(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, again: int) -> int:
     return 0 if again else g.cycle + 2
 
 
 @device
-def open_for_pairs(g: Any, s: Any, program: Any, w: int, pc: int) -> int:
+def open_for_pairs(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int) -> int:
     return 1
 
 
 @device
-def goes_through(g: Any, s: Any, program: Any, w: int, pc: int) -> None:
+def goes_through(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int) -> None:
     return
 
 
-LOCK = Gate(
-    "lock", "the nearest warp waits for a lock", "a lock", False, lambda machine: machine.name == "v100", locked,
-    open_for_pairs, goes_through,
+TOLL = Gate(
+    "toll", "the nearest warp waits for a toll", "a toll", False, lambda machine, pairs: machine.name == "v100",
+    locked, open_for_pairs, goes_through,
 )
 '''
 PAGES = f'''
@@ -115,7 +115,7 @@ POLICIES = "binalloc/emulator/policies"
 ADDED = (
     ("dispatchers/backwards.py", DISPATCHER, "dispatchers", "BACKWARDS", f"{POLICIES}/dispatchers"),
     ("placements/above.py", PLACEMENT, "placements", "ABOVE", f"{POLICIES}/placements"),
-    ("gates/lock.py", GATE, "gates", "LOCK", f"{POLICIES}/gates"),
+    ("gates/toll.py", GATE, "gates", "TOLL", f"{POLICIES}/gates"),
     ("listeners/counts.py", None, "listeners", "COUNTS", f"{POLICIES}/listeners"),
     ("turned.py", PAGES, "pages", "TURNED", "binalloc/emulator/pages"),
 )
@@ -188,13 +188,13 @@ for name in ("in_order", "backwards"):
 
 
 def test_a_gate_keeps_warps_back_and_gives_its_name_to_lost_slots(extended: Extended, tmp_path: Path) -> None:
-    assert ran(extended, "callchain")["stats"]["stalls"]["lock"] == 0  # no lock on that machine
+    assert ran(extended, "callchain")["stats"]["stalls"]["toll"] == 0  # none on that machine
     binary = str(tmp_path / "k.loom")
     extended.run("schedule", loom("callchain"), "--machine", "v100", "-o", binary)
-    assert extended.json("run", binary, *launch("callchain", "python"))["stats"]["stalls"]["lock"] > 0
+    assert extended.json("run", binary, *launch("callchain", "python"))["stats"]["stalls"]["toll"] > 0
     text = extended.run("run", binary, *launch("callchain", "python"), "--annotate")
-    assert " lock" in text
-    assert "lock: the nearest warp waits for a lock" in text
+    assert " toll" in text
+    assert "toll: the nearest warp waits for a toll" in text
 
 
 def test_both_forms_of_a_cycles_bookkeeping_agree_with_them(extended: Extended) -> None:
@@ -205,7 +205,7 @@ launch, machine = binalloc.load_launch(launched, "test"), binalloc.load_machine(
 module = binalloc.schedule(binalloc.load(binary), machine)
 asked = dict(engine="python", sms=2, dispatcher="backwards", placement="above", pages="turned")
 one, other = (binalloc.run(module, launch.kernel, launch, machine, reference=r, **asked) for r in (False, True))
-print(one.stats == other.stats, one.stats["stalls"]["lock"] > 0)
+print(one.stats == other.stats, one.stats["stalls"]["toll"] > 0)
 """
     assert extended.python(script, loom("callchain"), launch("callchain")[1]) == "True True\n"
 

@@ -1,0 +1,136 @@
+"""This module finds the pairs of blocks of a run whose blocks share memory two by two, from an option and the machine.
+
+After "Scratchpad Sharing in GPUs"; `models.sharing.pairs` has its rule for the number of pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count as counting
+
+from binalloc.emulator.host.resources import Resources
+from binalloc.errors import Hint, Refused, UsageError
+from binalloc.isa.instruction import Function
+from binalloc.isa.interface.places import WORD
+from binalloc.isa.kinds import Space
+from binalloc.isa.sets.table import view
+from binalloc.launch.types import Launch
+from binalloc.models.machines.model import Machine
+from binalloc.models.sharing.pairs import Pairing, Room, threshold, with_threshold
+from binalloc.printable import count
+
+OFF = "off"
+EXPECTED = "off, a threshold between 0 and 1, or PAIRS:BYTES"
+
+
+def widest_access(functions: Sequence[Function]) -> int:
+    """Return the bytes of the widest access of code to shared memory, at least those of a word."""
+    seen = (view(i).memory for fn in functions for i in fn.instrs)
+    return max([WORD, *(m.size for m in seen if m and not m.spill and m.space in (Space.SHARED, Space.GENERIC))])
+
+
+def room_of(machine: Machine, need: Resources, functions: Sequence[Function]) -> Room:
+    """Return the room that an SM has for blocks of a kernel that consists of `functions`."""
+    answer = machine.occupancy(need.use)
+    return Room.of(answer, machine.sm.shared_per_sm, widest_access(functions))
+
+
+def pairing_of(
+    machine: Machine, need: Resources, launch: Launch, functions: Sequence[Function], asked: str
+) -> Pairing | None:
+    """Return the pairs of blocks that an option asks for, None if blocks share nothing.
+
+    asked: `OFF`, a threshold, or PAIRS:BYTES, where BYTES are the private ones of a block. Raises UsageError for
+    anything else. Raises Refused where blocks of the launch cannot share memory, or where an SM would hold no block
+    more.
+    """
+    if asked == OFF:
+        return None
+    room = room_of(machine, need, functions)
+    _require_apart(launch, need)
+    if ":" in asked:
+        return _stated(room, asked)
+    found = with_threshold(room, threshold(asked))
+    if found is None:
+        raise _no_pair(machine, need, launch, room, asked)
+    return found
+
+
+def limited(pairing: Pairing, alone: int, most: int | None) -> Pairing | None:
+    """Return the pairing with at most so many resident blocks; None where these need no pair. alone: blocks that an SM
+    holds without pairs. most: None for no limit."""
+    if most is None or most >= pairing.blocks:
+        return pairing
+    return replace(pairing, blocks=most, pairs=most - alone) if most > alone else None
+
+
+def _require_apart(launch: Launch, need: Resources) -> None:
+    """Raise Refused where the owner of what two blocks share might wait for the other block, or for what it gets by
+    BAR.ALLOC."""
+    if launch.cooperative:
+        raise Refused(
+            "blocks of a cooperative launch cannot share memory", file=launch.path or None, place="cooperative",
+            expected="blocks that do not wait for one another, as one that has what two share might for the other",
+            remedy=Hint("Run it without {sharing}."),
+        )  # fmt: skip
+    if need.public is not None and need.public.managed:
+        raise Refused(
+            "blocks cannot share memory two by two and get memory by BAR.ALLOC", place=Hint("{sharing}"),
+            remedy=Hint("Run it with {smm} static, or without {sharing}."),
+        )  # fmt: skip
+
+
+def _stated(room: Room, asked: str) -> Pairing:
+    """Return the pairing that is asked for in numbers."""
+    try:
+        pairs, private = (int(part) for part in asked.split(":"))
+    except ValueError:
+        raise UsageError("no such sharing", place=Hint("{sharing}"), found=asked, expected=EXPECTED) from None
+    alone = room.alone
+    most = min(alone, room.most - alone)
+    if not 1 <= pairs <= most:
+        expected = f"1 to {most}" if most > 0 else "none: all blocks fit that other resources allow"
+        raise UsageError("number of pairs out of range", place=Hint("{sharing}"), found=pairs, expected=expected)
+    least = room.slots
+    fits = min((room.total - alone * room.block) // pairs, room.block)
+    if not least <= private <= fits or (private - least) % room.grain:
+        beside = f", and {count(least, 'byte')} of slots" if least else ""
+        expected = f"{least:,} to {room.private(fits):,}: a multiple of {room.grain}{beside}"
+        if fits < least:
+            expected = f"fewer pairs: of so many each has {count(fits, 'byte')}, its slots take {least:,}"
+        raise UsageError("private bytes out of range", place=Hint("{sharing}"), found=private, expected=expected)
+    return Pairing(alone + pairs, pairs, private)
+
+
+def _no_pair(machine: Machine, need: Resources, launch: Launch, room: Room, asked: str) -> Refused:
+    """Return the refusal of a threshold with which an SM holds no block more. It names what limits the blocks, and how
+    many slots would leave room for a pair."""
+    answer = machine.occupancy(need.use)
+    use = need.use
+    if room.block == 0 or room.most <= room.alone:
+        others = [name for name in answer.limiters if name != "shared"] or ["blocks"]
+        return Refused(
+            "no block is gained where blocks share memory", place=Hint("{sharing}"), found=asked,
+            expected=f"a kernel that shared memory limits; this one is limited by {', '.join(others)} "
+            f"to {count(room.alone, 'block')} on an SM of {machine.name}",
+        )  # fmt: skip
+    left = room.total - room.alone * room.block
+    found = f"{left:,} bytes left beside {count(room.alone, 'block')} of {room.block:,} on an SM of {machine.name}"
+    if use.slots and room.slots > threshold(asked) * room.block:
+        for slots in counting(use.slots - 1, -1):
+            fewer = Room.of(machine.occupancy(replace(use, slots=slots)), room.total, room.grain)
+            if slots < 0 or with_threshold(fewer, threshold(asked)) is not None:
+                break
+        if slots >= 0:
+            return Refused(
+                "the slots leave no room for a pair of blocks", place=Hint("{sharing}"),
+                found=f"{count(use.slots, 'slot')} a thread, {room.slots:,} bytes; {found}",
+                expected=f"at most {count(slots, 'slot')}", remedy=Hint("Rewrite with {slots} N for fewer slots."),
+            )  # fmt: skip
+    best = left * 1000 // room.block / 1000
+    return Refused(
+        "no block is gained where blocks share memory", place=Hint("{sharing}"), found=found,
+        expected=f"room for the private part of one more, {threshold(asked)} of a block",
+        remedy=f"Take a threshold of at most {best:.3f}." if best > 0 else None,
+    )  # fmt: skip
