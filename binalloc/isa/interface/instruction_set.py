@@ -152,6 +152,9 @@ class Builder(Protocol):
         """Return a barrier of the whole block at which it gives back what it holds from the address in `register` on.
         """
 
+    def release_shared(self, guard: Guard = ALWAYS) -> Instr:
+        """Return an instruction by which a thread releases the shared memory that its block shares with another."""
+
     def nothing(self) -> Instr:
         """Return a word without effect, to keep two places in the code apart."""
 

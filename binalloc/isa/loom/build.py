@@ -180,6 +180,11 @@ def free_shared(register: int) -> Instr:
     return make("BAR.FREE", ra=register)
 
 
+def release_shared(guard: Guard = ALWAYS) -> Instr:
+    """Return an instruction by which a thread releases the shared memory that its block shares with another."""
+    return make("RELSSP", guard=guard)
+
+
 def nothing() -> Instr:
     """Return a word without effect, to keep two places in the code apart."""
     return make("NOP")

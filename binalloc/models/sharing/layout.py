@@ -28,6 +28,7 @@ class Unit(NamedTuple):
 
     size: int
     align: int = 4
+    stays: int | None = None  #: the address that it has to keep; None: it may be anywhere
 
 
 class Moment(NamedTuple):
@@ -56,10 +57,30 @@ def packed(units: Sequence[Unit], chosen: Iterable[int]) -> dict[int, int]:
     """Return addresses for some units, from 0 on: the most aligned ones first, so that hardly a byte is left empty."""
     found, end = {}, 0
     for number in sorted(chosen, key=lambda k: (-units[k].align, k)):
-        size, align = units[number]
+        size, align, _ = units[number]
         found[number] = -(-end // align) * align
         end = found[number] + size
     return found
+
+
+def places(units: Sequence[Unit], order: Iterable[int], end: int) -> dict[int, int] | None:
+    """Return disjoint addresses for some units below `end`, None where one does not fit.
+
+    In the order given each takes the lowest ones that are free, but for those that stay.
+    """
+    found = {k: at for k, (_, _, at) in enumerate(units) if at is not None}
+    for number in order:
+        size, align, stays = units[number]
+        if stays is not None:
+            continue
+        taken = sorted((at, at + units[k].size) for k, at in found.items())
+        place = 0
+        for first, behind in taken:
+            if place + size <= first:
+                break
+            place = max(place, -(-behind // align) * align)
+        found[number] = place
+    return found if all(at + units[k].size <= end for k, at in found.items()) else None
 
 
 def bytes_of(units: Sequence[Unit], chosen: Iterable[int]) -> int:
@@ -70,8 +91,8 @@ def bytes_of(units: Sequence[Unit], chosen: Iterable[int]) -> int:
 def least_in_range(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> Choice:
     """Return the choice with the fewest executed instructions in the access range of the shared units.
 
-    private: bytes of the private part. Of equal choices the one with more private bytes is taken, then the one with the
-    lowest units in private.
+    private: bytes of the private part. A unit that stays is private if it lies there, else shared. Of equal choices the
+    one with more private bytes is taken, then the one with the lowest units in private.
     """
     merged = _merged(moments)
     if len(units) <= _MOST_TRIED:
@@ -90,8 +111,12 @@ def _merged(moments: Iterable[Moment]) -> list[Moment]:
 
 def _tried(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> Choice:
     every = (1 << len(units)) - 1
+    held = sum(1 << k for k, unit in enumerate(units) if unit.stays is not None)
+    inside = sum(1 << k for k, unit in enumerate(units) if _inside(unit, private))
     best: tuple[tuple[float, int, int], Choice] | None = None
     for own in range(every + 1):
+        if own & held != inside:
+            continue
         size = bytes_of(units, bits(own))
         if size > private:
             continue
@@ -100,8 +125,12 @@ def _tried(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> Ch
         key = weight, -size, own
         if best is None or key < best[0]:
             best = key, Choice(shared, weight)
-    assert best is not None  # none in private always fits
-    return best[1]
+    return best[1] if best is not None else Choice(every & ~inside, in_range(moments, every & ~inside))
+
+
+def _inside(unit: Unit, private: int) -> bool:
+    """Return whether a unit that stays lies in the private part."""
+    return unit.stays is not None and unit.stays + unit.size <= private
 
 
 def _solved(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> Choice:
@@ -111,6 +140,9 @@ def _solved(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> C
 
     model = cp_model.CpModel()
     own = [model.new_bool_var(f"own {k}") for k in range(len(units))]
+    for var, unit in zip(own, units, strict=True):
+        if unit.stays is not None:
+            model.add(var == int(_inside(unit, private)))
     sizes = [-(-unit.size // unit.align) * unit.align for unit in units]
     model.add(sum(size * var for size, var in zip(sizes, own, strict=True)) <= private)
     hit: dict[int, object] = {}
@@ -135,6 +167,8 @@ def _solved(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> C
     solver.parameters.random_seed = 1
     solver.parameters.max_deterministic_time = _LIMIT
     status = solver.solve(model)
-    assert status in (cp_model.OPTIMAL, cp_model.FEASIBLE), status  # all shared always fits
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):  # those that stay leave no way
+        rest = sum(1 << k for k, unit in enumerate(units) if not _inside(unit, private))
+        return Choice(rest, in_range(moments, rest))
     shared = sum(1 << k for k, var in enumerate(own) if not solver.value(var))
     return Choice(shared, in_range(moments, shared))

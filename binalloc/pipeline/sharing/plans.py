@@ -15,11 +15,13 @@ from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.sharing.access_ranges import Around, access_ranges
 from binalloc.analysis.sharing.releases import Release, releases
+from binalloc.analysis.sharing.touching import staying, touching
 from binalloc.analysis.sharing.units import Units, units_of
 from binalloc.bitset import bits
+from binalloc.isa.interface.places import WORD
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
-from binalloc.models.sharing.layout import Choice, Moment, Unit, in_range, least_in_range
+from binalloc.models.sharing.layout import Moment, Unit, in_range, least_in_range, packed, places
 from binalloc.models.sharing.pairs import Pairing, Room, fitted, with_threshold
 
 PAPERS_THRESHOLD = Fraction(1, 10)
@@ -31,9 +33,12 @@ class Plan:
     """A plan is a number of pairs with a layout."""
 
     pairing: Pairing
-    choice: Choice
+    private: int  #: private bytes of a block, its slots aside
+    distances: tuple[int, ...]  #: bytes by which each unit is moved
+    shared: int  #: units that have bytes in the shared part, as a bitset
     threshold: Fraction | None  #: by which the private bytes were cut; None: as many as fit
     instructions: int  #: words in the access range of the shared part
+    weight: float  #: how often these are executed
     releases: list[Release]  #: places at which a thread has no more to do with it
 
 
@@ -54,32 +59,79 @@ def plans(memory: SharedMemory, machine: Machine, use: KernelUse) -> Plans:
 
     use: what a block needs. There are no plans where no block would be gained.
     """
-    units = units_of(memory)
-    moments = _moments(memory, access_ranges(memory.program.graph, units.accesses))
-    room = Room.of(machine.occupancy(use), machine.limits.shared_per_sm)
-    given: list[tuple[Pairing, Fraction | None]] = [(each, None) for each in fitted(room)]
-    paper = with_threshold(room, PAPERS_THRESHOLD)
+    planner = Planner(memory, machine, use)
+    given: list[tuple[Pairing, Fraction | None]] = [(each, None) for each in fitted(planner.room)]
+    paper = with_threshold(planner.room, PAPERS_THRESHOLD)
     if paper is not None:
         given.insert(0, (paper, PAPERS_THRESHOLD))
-    sizes = [Unit(extent.size, extent.align) for extent in units.extents]
-    every = (1 << len(sizes)) - 1
-    found = []
-    for pairing, threshold in given:
-        choice = least_in_range(sizes, moments, pairing.private)
-        placed = releases(memory.program.graph, _touching(units, choice.shared))
-        found.append(Plan(pairing, choice, threshold, _words(moments, choice.shared), placed))
-    whole = sum(moment.weight for moment in moments)
-    return Plans(room, units, _words(moments, every), in_range(moments, every), whole, found)
+    every = (1 << len(planner.sizes)) - 1
+    return Plans(
+        planner.room, planner.units, _words(planner.moments, every), in_range(planner.moments, every),
+        sum(moment.weight for moment in planner.moments), [planner.plan(*each) for each in given],
+    )  # fmt: skip
+
+
+class Planner:
+    """A planner makes plans of one kernel.
+
+    memory: what is known of its shared memory. use: what a block needs.
+    """
+
+    def __init__(self, memory: SharedMemory, machine: Machine, use: KernelUse) -> None:
+        self.memory = memory
+        self.units = units = units_of(memory)
+        grain = max([WORD, *(access.memory.size for access in memory.reach.accesses)])
+        self.room = Room.of(machine.occupancy(use), machine.limits.shared_per_sm, grain)
+        stays = staying(memory, units)
+        self.sizes = [
+            Unit(extent.size, extent.align, extent.first if stays >> k & 1 else None)
+            for k, extent in enumerate(units.extents)
+        ]
+        self.moments = _moments(memory, access_ranges(memory.program.graph, units.accesses))
+
+    def plan(self, pairing: Pairing, threshold: Fraction | None = None, *, moved: bool = True) -> Plan:
+        """Return the plan with a pairing. moved: whether variables may be moved."""
+        private = pairing.private - self.room.slots
+        layouts = [tuple(0 for _ in self.sizes)]
+        if moved:
+            layouts += self._layouts(private)
+        found = [self._with(pairing, threshold, private, distances) for distances in layouts]
+        return min(found, key=lambda plan: plan.weight)  # of equal ones the first, in which nothing is moved
+
+    def _layouts(self, private: int) -> list[tuple[int, ...]]:
+        """Return layouts with the variables of the fewest executed instructions behind the private part.
+
+        There is one for each of them that may lie across its end.
+        """
+        choice = least_in_range(self.sizes, self.moments, private)
+        own = packed(self.sizes, bits(~choice.shared & (1 << len(self.sizes)) - 1))
+        found = []
+        for across in bits(choice.shared):
+            order = [*own, across, *(k for k in bits(choice.shared) if k != across)]
+            at = places(self.sizes, order, self.memory.reach.size)
+            if at is not None:
+                found.append(tuple(at[k] - extent.first for k, extent in enumerate(self.units.extents)))
+        return found
+
+    def _with(
+        self, pairing: Pairing, threshold: Fraction | None, private: int, distances: tuple[int, ...]
+    ) -> Plan:
+        """Return the plan with a layout."""
+        graph = self.memory.program.graph
+        accesses = touching(self.memory, self.units, distances, private)
+        moments = _moments(self.memory, access_ranges(graph, accesses))
+        shared = sum(
+            1 << k for k, extent in enumerate(self.units.extents) if extent.first + distances[k] + extent.size > private
+        )
+        return Plan(
+            pairing, private, distances, shared, threshold, _words(moments, 1), in_range(moments, 1),
+            releases(graph, accesses),
+        )  # fmt: skip
 
 
 def names_of(units: Units, chosen: int) -> list[str]:
     """Return the names of the variables of some units, by address."""
     return [name for k in bits(chosen) for name in units.extents[k].names]
-
-
-def _touching(units: Units, chosen: int) -> dict[str, dict[int, int]]:
-    """Return by function and word which of some units it may access."""
-    return {name: {word: by & chosen for word, by in words.items()} for name, words in units.accesses.items()}
 
 
 def _words(moments: Sequence[Moment], units: int) -> int:

@@ -42,9 +42,9 @@ def _plan(plan: Plan, among: Plans, memory: SharedMemory) -> PlanJson:
         "unshared": plan.pairing.unshared,
         "blocks_per_sm": plan.pairing.blocks,
         "private_bytes": plan.pairing.private,
-        "shared": names_of(among.units, plan.choice.shared),
+        "shared": names_of(among.units, plan.shared),
         "instructions": plan.instructions,
-        "weight": _part(plan.choice.weight, among),
+        "weight": _part(plan.weight, among),
         "releases": [_release(place, memory) for place in plan.releases],
     }
 
