@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: install warm demo test test-full fuzz fuzz-turns fuzz-run fuzz-inputs check style types contracts unused bench wheel docs screenshot tables samples ptx fatbins clean
+.PHONY: install warm demo test test-full fuzz fuzz-turns fuzz-pairs fuzz-run fuzz-inputs check style types contracts unused bench wheel docs screenshot tables samples ptx fatbins clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -48,6 +48,13 @@ fuzz-turns: FUZZ_SEED ?= 0
 fuzz-turns: FUZZ_JOBS ?= 2
 fuzz-turns: $(STAMP)
 	$(BIN)/python -m tests.fuzz.turns --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
+
+# Random kernels whose blocks share memory two by two, moved and released in every way, under every scheduler.
+fuzz-pairs: FUZZ_COUNT ?= 10000
+fuzz-pairs: FUZZ_SEED ?= 0
+fuzz-pairs: FUZZ_JOBS ?= 2
+fuzz-pairs: $(STAMP)
+	$(BIN)/python -m tests.fuzz.pairs --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
 
 # Damaged files and options through every command, in the bounds-checked build of the compiled engine.
 fuzz-inputs: FUZZ_COUNT ?= 200000

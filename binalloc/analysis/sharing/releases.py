@@ -105,13 +105,12 @@ def at_postdominator(graph: CallGraph, accesses: Accesses) -> list[Release]:
     cfg = graph.cfgs[graph.kernel]
     here = around_words(cfg, by, 0, 0)
     inside = {b: [w for w in range(cfg.blocks[b].start, cfg.blocks[b].end) if by[w]] for b in cfg.rpo}
-    last = [b for b in cfg.rpo if inside[b] and not here.after[cfg.blocks[b].end - 1]]
     tree = post_dominators(cfg, running=True)
-    at = int(last[0]) if last else tree.root
+    at = next((int(b) for b in cfg.rpo if inside[b]), tree.root)
     while at != tree.root:
         b = BlockNumber(at)
         done = not here.after[cfg.blocks[b].end - 1] and not _comes_again(cfg, b)
-        if done and all(tree.dominates(b, other) for other in (0, *last)):
+        if done and tree.dominates(b, 0):
             return [_behind(cfg, b, inside[b][-1]) if inside[b] else Release(cfg.name, cfg.blocks[b].start)]
         at = tree.idom[at]
     return []

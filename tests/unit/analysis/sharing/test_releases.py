@@ -8,7 +8,7 @@ import pytest
 
 from binalloc.analysis.flow.callgraph import CallGraph, build_callgraph
 from binalloc.analysis.sharing.access_ranges import around
-from binalloc.analysis.sharing.releases import Release, releases
+from binalloc.analysis.sharing.releases import Release, at_postdominator, releases
 from binalloc.isa.kinds import Flow
 from tests.support.programs.builder import program
 from tests.unit.analysis.sharing.test_access_ranges import BY, FIGURE_7, A, B, C
@@ -38,8 +38,8 @@ six:
 WORDS = {1: A, 2: B, 7: A, 8: C, 9: C}
 
 
-def places(text: str, words: set[int]) -> list[Release]:
-    return releases(build_callgraph(program(text), "k"), {"k": dict.fromkeys(words, True)})
+def places(text: str, words: set[int], *, guards: bool = True) -> list[Release]:
+    return releases(build_callgraph(program(text), "k"), {"k": dict.fromkeys(words, 1)}, guards=guards)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,9 @@ def test_figure_7(units: int, into: set[int], out_of: set[int]) -> None:
 
 @pytest.mark.parametrize(("units", "word"), [(A | B, 8), (B, 4), (A, 8), (C, 10), (B | C, 10)])
 def test_figure_7_as_code(units: int, word: int) -> None:
-    assert places(FIGURE_7_TEXT, {w for w, by in WORDS.items() if by & units}) == [Release("k", word)]
+    touching = {w for w, by in WORDS.items() if by & units}
+    assert places(FIGURE_7_TEXT, touching, guards=False) == [Release("k", word)]
+    assert places(FIGURE_7_TEXT, touching) == ([] if word == 10 else [Release("k", word)])  # word 10 is the end
 
 
 def test_no_access_no_release() -> None:
@@ -107,6 +109,7 @@ CALLS = """.kernel k
     {guard}CALL touch
     NOP
     {again}
+    NOP
     EXIT
 .end
 .func touch
@@ -167,6 +170,7 @@ class _Walk:
         for place in placed:
             self.at.setdefault((place.function, place.word), []).append(place)
         self.ended_early = False
+        self.end = ("", -1)
 
     def run(self) -> bool:
         """Goes to an end, and returns whether it came there within some steps."""
@@ -191,6 +195,7 @@ class _Walk:
                 came = following - 1
             elif view.control == Flow.EXIT and holds:
                 self.ended_early = view.guard is not None or name != "k"
+                self.end = name, word
                 return True
             word = following
         return False
@@ -213,12 +218,78 @@ def test_each_way_releases_once_behind_its_last_access(seed: int, functions: int
         name: {w: i.name == "LDS" for w, i in enumerate(cfg.fn.instrs)} for name, cfg in graph.cfgs.items()
     }  # fmt: skip
     some = any(hit and graph.cfgs[n].reachable(w) for n, words in accesses.items() for w, hit in words.items())
-    placed = releases(graph, accesses)
-    assert some or not placed
-    for _ in range(60):
-        walk = _Walk(graph, placed, rng)
+    placed, all_of_them = releases(graph, accesses), releases(graph, accesses, guards=False)
+    assert some or not all_of_them
+    ends = {(place.function, place.word) for place in all_of_them}
+    for k in range(60):
+        walk = _Walk(graph, placed if k % 2 else all_of_them, rng)
         ended = walk.run()
         assert not walk.late
         assert walk.released <= 1
         if ended and some and not walk.ended_early:
-            assert walk.released == 1
+            assert walk.released == 1 or (k % 2 and walk.end in ends)
+
+
+def test_with_jumps_critical_edges_have_the_place_and_all_threads_come_to_one() -> None:
+    graph = build_callgraph(program(CRITICAL), "k")
+    assert releases(graph, {"k": {1: True}}, guards=False) == [Release("k", 3, 0), Release("k", 3, 1)]
+
+
+def test_nothing_is_released_directly_in_front_of_an_end() -> None:
+    text = BESIDE.replace("    NOP\n    EXIT", "    LDS R1, [RZ]\n    EXIT")
+    assert places(text, {1, 4}) == []
+    assert releases(build_callgraph(program(text), "k"), {"k": {1: 1, 4: 1}}, guards=False) == [Release("k", 5)]
+
+
+FIGURE_10 = """.kernel k
+.block 32
+.auto_reconv
+    @P0 BRA four
+    NOP
+    LDS R1, [RZ]
+    @P1 BRA six
+    NOP
+    BRA nine
+six:
+    NOP
+nine:
+    LDS R2, [RZ]
+    BRA twelve
+four:
+    NOP
+twelve:
+    NOP
+    EXIT
+.end
+"""
+"""Our reading of the figure: L1 is at word 2, L2 at word 7; BB4 is word 9, BB12 word 10."""
+
+
+def test_figure_10() -> None:
+    assert places(FIGURE_10, {2, 7}) == [Release("k", 8), Release("k", 9)]
+
+
+def test_figure_10_at_the_postdominator() -> None:
+    graph = build_callgraph(program(FIGURE_10), "k")
+    assert at_postdominator(graph, {"k": {2: 1, 7: 1}}) == [Release("k", 10)]
+
+
+def test_the_postdominator_is_behind_all_accesses_and_in_no_loop() -> None:
+    loop = """.kernel k
+.block 32
+.auto_reconv
+    LDS R1, [RZ]
+head:
+    NOP
+    @P0 BRA head
+    NOP
+    EXIT
+.end
+"""
+    graph = build_callgraph(program(loop), "k")
+    assert at_postdominator(graph, {"k": {0: 1}}) == [Release("k", 1, 0)]
+    assert at_postdominator(graph, {"k": {1: 1}}) == [Release("k", 3)]
+    assert at_postdominator(graph, {"k": {}}) == []
+    assert at_postdominator(build_callgraph(program(FIGURE_7_TEXT), "k"), {"k": {1: 1, 2: 1, 7: 1}}) == [
+        Release("k", 8)
+    ]
