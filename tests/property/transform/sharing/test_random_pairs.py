@@ -52,10 +52,8 @@ def test_blocks_that_share_leave_the_same(seed: int) -> None:
         assert same(expected, result), scheduler
         bare = ran(schedule(module, machine), launch, machine, **options)
         assert same(expected, bare), scheduler
-    fast, slow = (
-        ran(made.code, launch, machine, sharing=made.sharing, scheduler="owf", check=False, race=False, reference=slowly)
-        for slowly in (False, True)
-    )
+    options = {"sharing": made.sharing, "scheduler": "owf", "check": False, "race": False}
+    fast, slow = (ran(made.code, launch, machine, **options, reference=slowly) for slowly in (False, True))
     assert (fast.cycles, fast.stats) == (slow.cycles, slow.stats)
     assert fast.blocks_per_sm == made.plan.pairing.blocks
 
