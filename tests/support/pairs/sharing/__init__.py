@@ -1,0 +1,1 @@
+"""Pairs of kernels for blocks that share a part of their memory, right and wrong ones."""
