@@ -172,6 +172,8 @@ class Walk:
                     self._barrier(n, state)
                 continue
             if word.view.control == Flow.BRANCH:
+                if n != words[-1]:
+                    continue  # a jump to the next word ends no block
                 return self._branch(word, state)
             if word.view.control == Flow.EXIT:
                 if not self._end(n, word, state):

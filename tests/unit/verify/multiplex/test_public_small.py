@@ -85,6 +85,12 @@ def test_one_change_of_the_exchange(before: str, after: str, kind: str) -> None:
     assert bool(kinds(judge(EXCHANGE.replace(before, after)))) == bool(kind)
 
 
+def test_words_behind_a_jump_to_the_next_word_are_walked() -> None:
+    jump = EXCHANGE.replace("BAR.SYNC 0", "BAR.SYNC 0\nBRA N\nN:")
+    assert judge(jump).ok
+    assert kinds(judge(jump.replace("LDS.32 R6, [R22]", "LDS.32 R6, [R22+0x4]"))) == {"address"}
+
+
 def test_a_predicate_that_is_needed_may_not_be_overwritten() -> None:
     wrong = EXCHANGE.replace("EXIT", "@P1 EXIT\nEXIT").replace(FREE, "-| ISETP.LT.AND P1, PT, R0, 0x3, PT\n" + FREE)
     assert kinds(judge(wrong)) == {"inserted"}
