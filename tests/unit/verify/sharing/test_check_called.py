@@ -113,3 +113,32 @@ def test_a_thread_may_end_in_a_function() -> None:
 
 def test_recursion_is_refused() -> None:
     assert kinds(judge("CALL f\nEXIT\n.end\n.func f\n@P0 CALL f\nRET", head=HEAD)) == {"not proven"}
+
+
+DEEP = """
+    CALL f
+    EXIT
+    .end
+    .func f
+    {0}
+    RET
+    .end
+    .func g
+    H:
+    o| @!P0 BRA X, X => @!P0 BRA E, X
+    IADD3 R5, R5, 0x1, RZ
+    ISETP.LT.AND P0, PT, R5, R0, PT
+    BRA H
+    -| E:
+    -| RELSSP
+    -| BRA X
+    X:
+    RET
+"""
+
+
+def test_a_release_on_an_edge_may_not_let_the_stack_overflow() -> None:
+    """Lanes that jump to the reconvergence point itself take no entry of the stack, those on their way there do."""
+    assert kinds(judge(DEEP.format("CALL g"))) == {"stack"}
+    assert judge(DEEP.format("CALL g").replace("CALL f", "CALL g")).ok
+    assert judge(DEEP.format("CALL g").replace(" => @!P0 BRA E, X", " => @!P0 BRA X, X")).ok
