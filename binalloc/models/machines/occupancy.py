@@ -234,7 +234,12 @@ def registers_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks: i
     """
     model = model_of(target)
     blocks = _count("blocks", blocks, 1, None)
-    for registers in range(model.limits.registers_per_thread, -1, -1):
+    limits = model.limits
+    if model.occupancy(replace(use, registers=0)).blocks_per_sm < blocks:
+        return None  # another resource binds
+    # Allocation only rounds up: so many blocks with more registers do not fit the SM, whatever the rule.
+    most = min(limits.registers_per_thread, limits.registers_per_sm // (blocks * use.threads))
+    for registers in range(most, -1, -1):
         if model.occupancy(replace(use, registers=registers)).blocks_per_sm >= blocks:
             return registers
     return None
@@ -253,13 +258,10 @@ def shared_bytes_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks
     limits = model.limits
     if model.occupancy(KernelUse(use.registers, 0, use.threads)).blocks_per_sm < blocks:
         return None  # another resource binds
-    # Every amount between two candidates is allocated like the upper one, so the largest is among them; the
-    # quotients serve rules that do not round.
-    top = limits.shared_per_block
-    unit = limits.shared_unit
-    candidates = {top, limits.shared_per_sm // blocks}
-    candidates.update(range(0, top + 1, unit))
-    for amount in sorted((c for c in candidates if c <= top), reverse=True):
+    # Every amount between two candidates is allocated like the upper one, so the largest is among them; the quotient
+    # serves rules that do not round. More bytes than that do not fit the SM so often, whatever the rule.
+    top = min(limits.shared_per_block, limits.shared_per_sm // blocks)
+    for amount in sorted({top, *range(0, top + 1, limits.shared_unit)}, reverse=True):
         if model.occupancy(replace(use, shared_bytes=amount, slots=0)).blocks_per_sm >= blocks:
             return amount
     return None

@@ -158,9 +158,9 @@ def test_an_option_is_shown_where_there_is_a_choice() -> None:
 
 
 def test_a_run_by_each_of_them(extended: Extended) -> None:
-    usual = ran(extended, "stencil2d")
+    usual = ran(extended, "callchain")
     for options in (["--dispatcher", "backwards"], ["--placement", "above"], ["--pages", "turned"]):
-        found = ran(extended, "stencil2d", *options)
+        found = ran(extended, "callchain", *options)
         assert found[options[0].removeprefix("--")] == options[1] != usual[options[0].removeprefix("--")]
         assert found["stats"]["warp_instructions"] == usual["stats"]["warp_instructions"]
         if options[0] != "--placement":  # blocks that never move lie where they lay

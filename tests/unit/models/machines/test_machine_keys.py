@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def work(machine: Machine, search: bool) -> None:
     for registers, shared in ((40, 4096), (16, 49152)):
         machine.occupancy(KernelUse(registers, shared, 256))
     module = schedule(load(sample_file("callchain.loom")), machine)
-    launch = load_launch(sample_file("callchain.toml"), "test")
+    launch = replace(load_launch(sample_file("callchain.toml"), "test"), grid=(1, 1, 1))
     run(module, launch.kernel, launch, machine, engine="python")
     if search:
         rewrite_kernel(module, Request(launch.kernel, machine, launch, policy="unified", emulate=False))
