@@ -53,16 +53,13 @@ of those marked `sampled` all, which take a quarter of what they judge themselve
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
-    groups: dict[str, list[str]] = {}
+    turns = []
     for item in items:
-        group, case, _ = item.nodeid.partition("[")
         mark = item.get_closest_marker("rotates")
-        if case and (mark or item.nodeid.startswith(RANDOM)) and item.get_closest_marker("sampled") is None:
-            groups.setdefault(group, []).append(item.nodeid)
-        elif mark and not case:  # single tests take turns
-            groups.setdefault(mark.args[0] if mark.args else item.nodeid.split("::")[0], []).append(item.nodeid)
-    chosen = frozenset[str]().union(*map(rotation.chosen, groups.values()))
-    left = frozenset[str]().union(*groups.values()) - chosen
+        random = "[" in item.nodeid and item.nodeid.startswith(RANDOM)
+        if (mark or random) and item.get_closest_marker("sampled") is None:
+            turns.append((item.nodeid, rotation.Turn(*mark.args, **mark.kwargs) if mark else rotation.Turn()))
+    left = rotation.left_out(turns)
     if left:
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
         items[:] = [item for item in items if item.nodeid not in left]

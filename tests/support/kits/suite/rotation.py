@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
@@ -45,6 +46,33 @@ def sample(items: Sequence[T], name: str) -> list[T]:
     return [item for place, item in enumerate(items) if (place + now + _number(name)) % parts == 0]
 
 
+@dataclass(frozen=True)
+class Turn:
+    """A test takes its turn as its mark `rotates` says; where it has no mark, as `Turn()`."""
+
+    group: str = ""  #: whose members take turns: cases and whole tests of any modules
+    together: str = ""  #: tests of a group with the same text here run in the same quarter
+
+
+def left_out(tests: Iterable[tuple[str, Turn]]) -> frozenset[str]:
+    """Return the ids of those tests that do not run this time.
+
+    tests: ids of all that take turns. Without a group, cases take turns with the other cases of their test, and tests
+    without cases with the others of their module.
+    """
+    groups: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for one, turn in tests:
+        assert turn.group or not turn.together, f"{one}: together, but in no group"
+        group, case, _ = one.partition("[")
+        name = ("named", turn.group) if turn.group else ("", group if case else one.split("::")[0])
+        groups.setdefault(name, {}).setdefault(turn.together or one, []).append(one)
+    left = set[str]()
+    for (named, name), members in groups.items():
+        running = sample(sorted(members), name) if named else chosen([*members])
+        left.update(one for member, ids in members.items() if member not in running for one in ids)
+    return frozenset(left - always())
+
+
 def chosen(ids: Sequence[str]) -> frozenset[str]:
     """Return those cases of one test that run this time.
 
@@ -54,7 +82,7 @@ def chosen(ids: Sequence[str]) -> frozenset[str]:
     """
     module = ids[0].split("::")[0]
     shuffled = sorted(ids, key=lambda one: (_number(f"{module}[{one.partition('[')[2]}"), one))
-    return frozenset(sample(shuffled, module)) | (always() & frozenset(ids))
+    return frozenset(sample(shuffled, module))
 
 
 def _number(text: str) -> int:
