@@ -136,6 +136,7 @@ def test_wide_addresses_of_atomics(name: str, fields: dict[str, int]) -> None:
     sweep(m, BUFFER, hostile, set(hostile) - {BUFFER, BUFFER + 256 - size})
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("offset", [-(1 << 23), -16, 16, (1 << 23) - 16])
 def test_base_plus_offset_is_taken_modulo_2_to_64(offset: int) -> None:
     m = pointing([op("LDG", rd=12, ra=8, width=6, moff=offset, wbar=1)])

@@ -147,6 +147,7 @@ WITH_MEETINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", WITH_MEETINGS)
 def test_what_ptx_orders_stays_in_order(name: str) -> None:
     module = import_ptx(PTX.format(body=WITH_MEETINGS[name]), machine="gtx680").module

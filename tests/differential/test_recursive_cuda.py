@@ -91,6 +91,7 @@ def test_structs_and_virtual_functions(kernel: str) -> None:
     assert len(np.unique(ran(kernel))) > 40
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("kernel", CYCLES)
 def test_not_optimised_in_a_file_and_as_text(kernel: str) -> None:
     expected = emulated(module(), kernel, values(kernel))

@@ -71,6 +71,7 @@ def test_the_suites_of_both_papers_are_here() -> None:
     assert unified | multiplex <= set(NAMES)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", NAMES)
 def test_imported_kernel_leaves_what_the_reference_says(name: str) -> None:
     of = sample(name)
@@ -82,6 +83,7 @@ def test_imported_kernel_leaves_what_the_reference_says(name: str) -> None:
             assert np.array_equal(of.result.buffers[buffer], data), f"{buffer} is an input"
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", NAMES)
 def test_imported_kernel_reads_nothing_uninitialised_and_has_no_races(name: str) -> None:
     of = sample(name)

@@ -53,6 +53,7 @@ def test_marks_are_what_the_instruction_does(seed: int) -> None:
             assert not merged or guard is not None
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("file", ["R", "P", "L", "RL"])
 def test_the_peak_has_as_many_values_as_units(seed: int, file: str) -> None:

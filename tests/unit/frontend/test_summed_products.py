@@ -85,6 +85,7 @@ again:
     outcome(body)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("type_", ["s32", "u32"])
 @pytest.mark.parametrize("factor", ["4", "-8", "%r7"])
 def test_sums_of_all_kinds_of_products(type_: str, factor: str) -> None:

@@ -114,6 +114,7 @@ def test_the_lanes_of_a_warp_agree_on_a_barriers_count(engine: str) -> None:
     assert (outcome(engine, "MOV R6, 64 \n BAR.SYNC 1, R6") == 64).all()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("count", [33, 96, 0xFFFFFFE0])
 def test_a_barriers_count_is_a_multiple_of_32_that_the_block_has(engine: str, count: int) -> None:
     assert "wrong thread count" in fault(engine, f"BAR.SYNC 1, {count:#x}")
@@ -158,6 +159,7 @@ def test_arrivals_with_different_counts(engine: str) -> None:
     assert "wrong thread count" in fault(engine, by_warp("BAR.SYNC 1, 64", "BAR.SYNC 1, 32"))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     "pair",
     [

@@ -79,6 +79,7 @@ def expected_fma(a: int, b: int, c: int, t: str, mode: str) -> int:
     return f.encode(exact, MODES[mode])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("t", ["f32", "f64"])
 def test_fma_rounds_once(t: str, mode: str) -> None:
@@ -91,6 +92,7 @@ def test_fma_rounds_once(t: str, mode: str) -> None:
     check()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("t", ["f32", "f64"])
 def test_fma_of_all_specials(t: str, mode: str) -> None:
@@ -99,6 +101,7 @@ def test_fma_of_all_specials(t: str, mode: str) -> None:
     assert run(f"fma.{mode}.{t}", t, *zip(*rows, strict=True)) == [expected_fma(*row, t, mode) for row in rows]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("t", ["f32", "f64"])
 def test_add_sub_mul_are_cases_of_fma(t: str, mode: str) -> None:
@@ -138,6 +141,7 @@ def expected_div(a: int, b: int, t: str, mode: str) -> int:
     return f.encode(quotient, MODES[mode]) if quotient else sign
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("t", ["f32", "f64"])
 def test_division_and_reciprocal(t: str, mode: str) -> None:
@@ -170,6 +174,7 @@ def expected_sqrt(a: int, t: str, mode: str) -> int:
     return f.encode(exact, MODES[mode])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("t", ["f32", "f64"])
 def test_square_root(t: str, mode: str) -> None:
@@ -182,6 +187,7 @@ def test_square_root(t: str, mode: str) -> None:
     check()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("mode", MODES)
 def test_f64_to_f32(mode: str) -> None:
     @settings(max_examples=80, derandomize=True)

@@ -53,6 +53,7 @@ def fma(f: Format, a: int, b: int, c: int) -> int:
     return rational.fma(f, a, b, c, RN)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", FORMATS)
 @pytest.mark.parametrize("how", ["", ".ftz", ".sat", ".ftz.sat", ".relu"])
 def test_sums_and_products_are_rounded_once(t: str, how: str) -> None:
@@ -118,6 +119,7 @@ def test_minimum_and_maximum(t: str) -> None:
         assert value("neg.ftz", [1, S | 1, odd]) == [S, 0, NAN]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", FORMATS)
 @pytest.mark.parametrize("mode", MODES)
 def test_conversions_round_once(t: str, mode: str) -> None:

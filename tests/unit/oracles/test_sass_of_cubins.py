@@ -235,6 +235,7 @@ def test_recorded_cubins_spill_as_ptxas_said(name: str) -> None:
     assert (found.local, found.unknown) == (listed, 0)
 
 
+@pytest.mark.rotates
 @needs_ptxas
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("name", ["dxtc.ptx", "heartwall.ptx", "marchingCubes.ptx", "slidingMD5.ptx"])

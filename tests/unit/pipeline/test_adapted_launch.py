@@ -44,6 +44,7 @@ def _named(argument: Argument) -> Argument:
     return replace(argument, init=replace(init, file=os.path.realpath(init.file))) if init.file else argument
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("path", FILES, ids=[f"{p.parent.name}/{p.stem}" for p in FILES])
 def test_every_samples_launch_is_adapted_in_all_sizes(path: Path, tmp_path: Path) -> None:
     base = load_launch(path)

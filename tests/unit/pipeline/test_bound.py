@@ -48,6 +48,7 @@ def by_the_model(kernel: str, machine: str) -> Bound:
     return found
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx680", "a100"])
 @pytest.mark.parametrize("kernel", list(KERNELS))
 def test_a_run_tells(kernel: str, machine: str) -> None:
@@ -60,6 +61,7 @@ def test_a_run_tells(kernel: str, machine: str) -> None:
     assert 0.35 < found.share <= 1
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx680", "a100"])
 @pytest.mark.parametrize("kernel", list(KERNELS))
 def test_the_model_tells_the_same(kernel: str, machine: str) -> None:

@@ -126,6 +126,7 @@ def test_full_size_fills_eight_sms_twice(name: str) -> None:
     assert math.prod(launch.grid) >= 2 * 8 * min(resident, 32)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", TABLE_1)
 def test_ptx_leaves_what_the_reference_says(name: str) -> None:
     assert differences_from_reference(name) == []

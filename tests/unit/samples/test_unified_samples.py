@@ -49,6 +49,7 @@ def test_full_size_fills_eight_sms_twice(name: str) -> None:
     assert load_launch(sample_file(f"{name}.toml"), "test").blocks >= 2
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", NAMES)
 def test_ptx_leaves_what_the_reference_says(name: str) -> None:
     assert differences_from_reference(name) == []

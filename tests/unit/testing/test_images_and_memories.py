@@ -229,19 +229,19 @@ def test_the_heap_and_what_is_printed_have_their_sizes() -> None:
     module = runtime()
     for size, blocks in ((16384, 16384 // 16 // 64), (32768, 32768 // 16 // 64)):
         out = np.zeros(32, "i4")
-        result = launch_kernel(module, 1, 1, [out, 1000], name="exhaust", heap=size, engine="python")
+        result = launch_kernel(module, 1, 1, [out, 1000], name="exhaust", heap=size)
         assert result.run.heap is not None
         assert (result.run.heap.size, abs(int(out[0]) - blocks) <= 1) == (size, True)
-        device = Device(module, heap=np.int64(size), engine="python")  # type: ignore[arg-type]
+        device = Device(module, heap=np.int64(size))  # type: ignore[arg-type]
         kept = device.zeros(32, np.int32)
         device.launch("exhaust", 1, 1, [kept, 1000])
         assert kept.get()[0] == out[0]
-    lost = launch_kernel(module, 2, 32, [np.array([64], "i4"), 0.25], name="talk", printf_buffer=1024, engine="python")
+    lost = launch_kernel(module, 2, 32, [np.array([64], "i4"), 0.25], name="talk", printf_buffer=1024)
     assert lost.run.printed.lost > 0
-    device = Device(module, printf_buffer=1024, engine="python")
+    device = Device(module, printf_buffer=1024)
     n = device.array(np.array([64], "i4"))
     assert device.launch("talk", 2, 32, [n, 0.25]).run.printed.lost == lost.run.printed.lost
-    whole = launch_kernel(module, 2, 32, [np.array([64], "i4"), 0.25], name="talk", engine="python")
+    whole = launch_kernel(module, 2, 32, [np.array([64], "i4"), 0.25], name="talk")
     assert whole.run.printed.lost == 0
 
 

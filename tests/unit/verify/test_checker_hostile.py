@@ -43,6 +43,7 @@ def corrupt(m: Module, rng: random.Random) -> None:
             fn.address = rng.randrange(100)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(8))
 def test_random_corruptions(seed: int) -> None:
     rng = random.Random(seed)

@@ -59,6 +59,7 @@ def test_mutation_library_reaches_its_kinds() -> None:
     assert ALWAYS_WRONG - set(kinds) == {"constants changed", "variables changed"}  # no pair has either
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(16))
 def test_random_programs(seed: int) -> None:
     original = random_original(seed)

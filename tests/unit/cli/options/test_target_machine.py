@@ -37,6 +37,7 @@ def of_target(folder: Path, target: str) -> str:
     return str(path)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("target", "machine"),
     [

@@ -100,6 +100,7 @@ def test_every_half_is_a_single_and_comes_back(ops: Any, f: int) -> None:
         assert f2h(single, 0, 0, f, h & 3, 0, 0, 0) == fmt.encode(fmt.decode(h), 0)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("f", [0, 1])
 def test_floats_are_rounded_once(ops: Any, f: int) -> None:
     """Near ties, which a detour over f32 would round twice."""
@@ -149,6 +150,7 @@ def lesser(a: int, b: int, fmt: Format) -> int:
     return min((a, b), key=lambda v: key.get(fmt.decode(v), fmt.decode(v)))  # type: ignore[arg-type, call-overload]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("f", [0, 1])
 def test_minimum_and_maximum(ops: Any, f: int) -> None:
     fmt, both = FORMATS[f], ops("hmnmx2")

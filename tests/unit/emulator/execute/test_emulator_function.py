@@ -239,6 +239,7 @@ def test_shuffles_and_votes() -> None:
     assert (outcome([setp(0, 5), op("VOTE", rd=6, ps0=0, vote=1)]) == 0b11111).all()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ["python", "numba"])
 @pytest.mark.parametrize("m64", [0, 1])
 @pytest.mark.parametrize("everybody", [0, 1])

@@ -40,6 +40,7 @@ def numbers(n: int) -> Any:
     return RNG.integers(0, n, THREADS).astype(np.uint32)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ["python", "numba"])
 @pytest.mark.parametrize("axes", [1, 2])
 @pytest.mark.parametrize("linear", [False, True])

@@ -58,6 +58,7 @@ def run(code: list[Instr], *, threads: int = 32, shared: int = BYTES, **options:
     return go(m, block=threads, buffers={"x": np.zeros(threads, np.uint32)}, **options)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ["python", "numba"])
 @pytest.mark.parametrize("turned", [0, 1])
 @pytest.mark.parametrize("count", COUNTS)

@@ -39,6 +39,7 @@ def results(op: str, image: Any, rows: Any, engine: str, **keys: Any) -> Any:
     return fetched(op, image, rows, engine, **keys).buffers["out"]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ["python", "numba"])
 @pytest.mark.parametrize("dimensions", SIDES)
 @pytest.mark.parametrize("number", range(len(KEYS)))

@@ -42,6 +42,7 @@ def counted(result: Result) -> dict[str, object]:
     return {**result.stats, "cycles": result.cycles}
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx285", "gtx480", "gtx680", "v100"])
 @pytest.mark.parametrize("offset", [0, 1, 8, 23, 31, 32, 64])
 def test_order_of_lanes_changes_nothing(machine: str, offset: int) -> None:
@@ -87,6 +88,7 @@ def shared_copy(flip: int, stride: int, offset: int, width: int = 4) -> Module:
     )  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx285", "gtx480", "gtx680", "gtx780ti"])
 @pytest.mark.parametrize("stride", [1, 2, 3, 8, 31, 32, 33, 64, 65, -1, -2, -33])
 @pytest.mark.parametrize("width", [4, 5])

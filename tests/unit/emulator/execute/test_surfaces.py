@@ -46,6 +46,7 @@ def launch_of(shape: Any, dtype: str = "u8", **keys: Any) -> Any:
     })  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ["python", "numba"])
 @pytest.mark.parametrize("dimensions", SIDES)
 @pytest.mark.parametrize("bound", ["CLAMP", "ZERO"])

@@ -168,6 +168,7 @@ def test_fetches_are_those_of_the_guide(dimensions: int, filter_: str, normalize
             assert (got == want).all(), (fmt, engine, keys, np.argwhere(got != want)[:3])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 def test_integer_coordinates_are_texel_indices_whatever_the_filter(dimensions: int, mode: str) -> None:

@@ -46,6 +46,7 @@ def module(name: str, machine: str) -> Any:
     return import_ptx(source.read_text(), source.name, machine=load_machine(machine)).module
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx680", "c2075", "gtx285", "v100", "rtx2060"])
 def test_a_records_memory_comes_back_empty(machine: str, wiped: list[int]) -> None:
     for name in ("levels", "diffusion", "sort"):

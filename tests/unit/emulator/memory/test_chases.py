@@ -21,12 +21,14 @@ def with_data_caches(m: Machine) -> bool:
     return m.l2.caches_data
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", MACHINES)
 def test_shared_memory(name: str) -> None:
     (parts,) = walks("chase_shared", name, engine="python")
     assert latency(parts, (8, 25)) == load_machine(name).shared.latency
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_constant_cache(name: str) -> None:
     (parts,) = walks("chase_constant", name, engine="python")
@@ -61,6 +63,7 @@ def test_local_memory(name: str) -> None:
         assert latency(parts, (8, 25)) > m.l2.latency
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", MACHINES)
 def test_textures(name: str) -> None:
     """56 lines fit every L1 but GT200's, whose texture caches this reads back."""

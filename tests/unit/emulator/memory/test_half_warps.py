@@ -83,6 +83,7 @@ PATTERNS = {
 }
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("store", [False, True])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_requests_are_those_of_the_programming_guide(pattern: str, store: bool) -> None:

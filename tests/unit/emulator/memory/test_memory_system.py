@@ -60,6 +60,7 @@ def stream(machine: str, blocks: int, *, loads: bool, stores: bool, **options: A
     return go(made, grid=blocks, block=256, buffers={"x": words}, machine=machine, **options)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(("loads", "stores"), [(True, False), (False, True), (True, True)])
 def test_no_link_carries_more_than_its_peak(machine: str, loads: bool, stores: bool) -> None:

@@ -51,6 +51,7 @@ def with_mshrs(count: int) -> Any:
     return replace(GTX285, l2=replace(GTX285.l2, mshrs=count))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("engine", "reference"), MODES)
 def test_data_and_atomics_hold_no_mshr_of_l2(engine: str, reference: bool) -> None:
     loads = "\n".join(f"LDG R{20 + i}, [R4+{512 * i}]" for i in range(LINES))
@@ -60,6 +61,7 @@ def test_data_and_atomics_hold_no_mshr_of_l2(engine: str, reference: bool) -> No
     assert (queue["most"], queue["entry_cycles"], queue["full_cycles"]) == (0, 0, 0)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("engine", "reference"), MODES)
 def test_textures_do_not_wait_for_fetches_past_l2(engine: str, reference: bool) -> None:
     """The kernel asks for the texture's only line while data is under way: one MSHR is as good as sixteen."""

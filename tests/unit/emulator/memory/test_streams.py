@@ -44,6 +44,7 @@ CHIPS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) f
 MUCH = 8 << 20  # bytes of L2, of which 24 MB are only three times as much
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("name", CHIPS)
 def test_a_stream_on_the_whole_chip_reaches_three_quarters_of_the_peak(name: str, stream: str) -> None:

@@ -130,6 +130,7 @@ def test_one_request_at_a_time_is_enough_for_warps_at_different_lines() -> None:
         assert fast.stats["warp_instructions"] == 2 * 5 + 2 * 25
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", list_machines())
 def test_a_chase_through_constants_reads_back_the_latency_of_a_hit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the second part of the walk; in the first one a load had to wait for the line."""

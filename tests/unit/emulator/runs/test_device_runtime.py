@@ -32,7 +32,7 @@ def kernels() -> Module:
 
 
 def go(kernel: str, out: Any, *scalars: Any, grid: int = 1, block: int = 32, **keys: Any) -> Result:
-    """Run a kernel whose first parameter is a buffer of i32 that holds `out`, on the engine in Python."""
+    """Run a kernel whose first parameter is a buffer of i32 that holds `out`."""
     values = np.asarray(out, np.int32)
     arguments: list[dict[str, Any]] = [{"name": "out", "kind": "buffer", "dtype": "i32", "shape": len(values)}]
     for i, value in enumerate(scalars):
@@ -40,7 +40,7 @@ def go(kernel: str, out: Any, *scalars: Any, grid: int = 1, block: int = 32, **k
         arguments.append({"name": f"s{i}", "kind": "scalar", "dtype": dtype, "value": value})
     launch = parse_launch({"kernel": kernel, "grid": grid, "block": block, "argument": arguments, **keys})
     name = next(fn.name for fn in kernels().kernels() if re.search(rf"\d{kernel}P", fn.name))
-    return run(kernels(), name, launch, load_machine("gtx680"), engine="python", buffers={"out": values})
+    return run(kernels(), name, launch, load_machine("gtx680"), buffers={"out": values})
 
 
 def faulted(kernel: str, *scalars: Any, out: int = 0) -> KernelFault:
@@ -86,6 +86,7 @@ def test_blocks_are_given_and_taken_across_threads() -> None:
     assert found == [(block, 1, size) for block in (0, 1) for size in sorted(kept)]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("size", [1, 16, 17, 100, 1000])
 def test_an_exhausted_heap_gives_null(size: int) -> None:
     result = go("exhaust", [0] * 32, size, heap=16384)

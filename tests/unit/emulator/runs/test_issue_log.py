@@ -66,6 +66,7 @@ def test_blocks_and_warps_come_and_go_once(seed: int) -> None:
     assert resident == result.stats["warp_cycles"]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(4))
 def test_who_waits_issues_nothing_until_it_may(seed: int) -> None:
     _, rows = waiting(seed)

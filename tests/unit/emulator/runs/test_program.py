@@ -60,6 +60,7 @@ def test_samples_leave_what_their_references_say(name: str) -> None:
     assert compare(program.held, expected, sample(name, "python").buffers) == []
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_engines_agree_on_everything(name: str) -> None:
     one, other = sample(name, "python"), sample(name, "numba")
@@ -96,6 +97,7 @@ def single(name: str, size: str, machine: str) -> tuple[Any, Ran]:
     )
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("name", "machine"),
     [

@@ -116,6 +116,7 @@ def test_what_only_comes_near_is_not_told_of() -> None:
     assert touches == []
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("everything", [False, True])
 @pytest.mark.parametrize("engine", ["python", "numba"])
 @pytest.mark.parametrize("seed", range(4))

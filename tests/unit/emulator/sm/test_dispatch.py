@@ -44,6 +44,7 @@ def starts(**options: Any) -> dict[int, int]:
     return found
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("interval", [1, 7, 100])
 @pytest.mark.parametrize("reference", [False, True])
 def test_blocks_of_an_sm_start_at_the_interval_and_all_sms_in_turn(interval: int, reference: bool) -> None:
@@ -156,6 +157,7 @@ def write_and_read(first: int, last: int) -> list[Instr]:
     ]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("checks", [{}, {"check": True}, {"race": True}])
 def test_blocks_have_shared_memory_of_their_own(engine: str, checks: dict[str, bool]) -> None:

@@ -125,6 +125,7 @@ def test_stall_zero_issues_the_next_instruction_in_the_same_cycle_where_ports_pe
     assert pair(add, "c2075").stats["dual_issues"] == 0
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx680", "c2075", "gpgpusim-sharing"])
 @pytest.mark.parametrize("sms", [1, 3])
 def test_every_issue_slot_is_an_issue_or_one_stall_reason(machine: str, sms: int) -> None:
@@ -136,6 +137,7 @@ def test_every_issue_slot_is_an_issue_or_one_stall_reason(machine: str, sms: int
     assert stats["blocks_dispatched"] == stats["blocks_retired"] == 7
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx680", "c2075"])
 @pytest.mark.parametrize("sms", [1, 2])
 @pytest.mark.parametrize("blocks", [1, None])

@@ -144,6 +144,7 @@ def test_a_full_sm_reaches_the_programming_guides_throughput(name: str, engine: 
         assert LANES * warps * 4 == results * (cycles[1] - cycles[0]), mnemonic
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", DIVIDED)
 def test_barriers_take_sixteen_threads_a_cycle(name: str, engine: str) -> None:
@@ -165,6 +166,7 @@ def test_machines_from_maxwell_on_are_partitioned_and_older_ones_are_not(name: s
         assert machine.owners("lsu") == machine.owners("tex") == 1
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", [name for name in ALL if load_machine(name).occupancy_rule.rule == Rule.NVIDIA])
 def test_no_partition_holds_more_warps_than_its_registers_allow(name: str) -> None:
     """Warp slots go round the schedulers, blocks take slots from 0 on: the fullest scheduler has its share of registers

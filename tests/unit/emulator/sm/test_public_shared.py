@@ -25,6 +25,7 @@ def regions(size: int, private: int, result: str = "R7") -> str:
 # -- how many blocks run, and where their memory is (multiplex.md: 7 + 2, 4 + 2; Figs. 9 and 10)
 
 
+@pytest.mark.rotates
 @BOTH
 @pytest.mark.parametrize(
     ("size", "private", "resident", "starts"),
@@ -104,15 +105,16 @@ hold:
     return kernel(delay + section(size, "R12", held))
 
 
+@pytest.mark.rotates
 @BOTH
 @pytest.mark.parametrize(("size", "at_once"), [("0x2000", 2), ("0x1400", 3), ("0x3000", 1)])
 def test_waiting_blocks_get_memory_in_the_order_in_which_they_asked(engine: str, size: str, at_once: int) -> None:
     for mode in ({}, {"reference": True}):
-        found, times = go(one_after_another(size, 300), 7, engine=engine, **mode)
+        found, times = go(one_after_another(size, 100), 7, engine=engine, **mode)
         got = times.min(axis=1).astype(int).tolist()
         assert got == sorted(got)
         assert figures(found)[:2] == (7, 7 - at_once)
-        assert found.stats["shared_wait_cycles"] > 7 * 300
+        assert found.stats["shared_wait_cycles"] > 7 * 100
 
 
 @BOTH
@@ -144,6 +146,7 @@ def sized(private: int, operand: str) -> str:
     return kernel("    MOV R11, c[0][bytes]\n" + section(operand, "R5"), private=private, params=BYTES)
 
 
+@pytest.mark.rotates
 @BOTH
 @pytest.mark.parametrize("operand", ["R11", "c[0][bytes]"])
 def test_a_size_that_only_the_run_shows(engine: str, operand: str) -> None:
@@ -160,6 +163,7 @@ def test_a_size_that_only_the_run_shows(engine: str, operand: str) -> None:
             go(sized(1024, operand), 8, engine=engine, values=(3 * KB,), **options)
 
 
+@pytest.mark.rotates
 @BOTH
 @pytest.mark.parametrize(("size", "private", "resident"), [(2048, 4096, 2), (8376, 0, 1), (2000, 100, 6)])
 def test_static_management(engine: str, size: int, private: int, resident: int) -> None:
@@ -384,6 +388,7 @@ def test_launches_of_a_device_each_begin_with_free_memory(engine: str) -> None:
     assert figures(found) == figures(single)
 
 
+@pytest.mark.rotates
 @BOTH
 @pytest.mark.parametrize("meeting", ["BAR.ALLOC R5, 0x800", "BAR.FREE R5"])
 def test_lanes_meet_in_both_instructions(engine: str, meeting: str) -> None:

@@ -41,6 +41,7 @@ ONE = RegisterFile(banks=2, reads=1, window=1, operand_cache=True)
 """Without any slack: an instruction waits a cycle for each register beyond the first of a bank."""
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["v100", "rtx2060", "rtx3070"])
 @pytest.mark.parametrize(
     ("first", "third", "reuse", "cycles"),

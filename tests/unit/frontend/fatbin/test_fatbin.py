@@ -34,6 +34,7 @@ WRAPPED = {
 }
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("how", ["none", "lz4", "zstd"])
 @pytest.mark.parametrize("wrapped", WRAPPED)
 def test_every_form(wrapped: str, how: str) -> None:

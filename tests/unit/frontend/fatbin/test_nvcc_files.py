@@ -50,6 +50,7 @@ def check_results(found: Imported) -> None:
     assert list(result) == [-3 * WEIGHTS[i % 4] for i in range(32)]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", FILES)
 def test_results_of_what_nvcc_made(name: str) -> None:
     found = entries(read_bytes(FOLDER / name), name)

@@ -72,6 +72,7 @@ ANSWERS = {
 }  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_a_name_means(name: str) -> None:
     texts, expected = ANSWERS[name]

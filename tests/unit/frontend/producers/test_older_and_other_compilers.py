@@ -123,6 +123,7 @@ ORDERS = ["fence.proxy.tensormap::generic.release.gpu", "fence.proxy.tensormap::
           "fence.release.sync_restrict::shared::cta.cluster"]  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("text", NOTHING + ORDERS)
 def test_fences_between_proxies(text: str) -> None:
     """Those with a scope are fences of it, the others order nothing, guarded or not."""

@@ -52,6 +52,7 @@ def samples(name: str) -> np.ndarray:
 GIVEN = ".param .u64 a"
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("relu", ["", ".relu"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_two_singles_to_a_pair_of_eight_bits(name: str, relu: str) -> None:
@@ -65,6 +66,7 @@ def test_two_singles_to_a_pair_of_eight_bits(name: str, relu: str) -> None:
         np.testing.assert_array_equal(found, codes << 8 | codes[::-1])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("relu", ["", ".relu"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_pair_of_halves_to_one_of_eight_bits_and_back(name: str, relu: str) -> None:
@@ -102,6 +104,7 @@ def tf32(pattern: int, rnd: str, relu: bool, finite: bool) -> int:
     return sign | (min(size, 0x7F7FE000) if finite else size)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("form", ["rna", "rna.satfinite", "rn", "rn.relu", "rn.satfinite", "rn.satfinite.relu", "rz",
                                   "rz.relu", "rz.satfinite"])  # fmt: skip
 def test_tf32(form: str) -> None:

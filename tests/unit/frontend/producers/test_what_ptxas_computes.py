@@ -20,6 +20,7 @@ def values(body: str, head: str = "") -> list[int]:
     return both(f"{body} st.global.u32 [%d1], %r1;", head=head, compare=False).tolist()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("body", "wanted"),
     [
@@ -56,6 +57,7 @@ ARRAYS = ".shared .u32 before[3]; .shared .u32 v[64]; .shared .u32 two[4][16]; .
 FILL = "mul.lo.u32 %r2, %r0, 10; st.shared.u32 v[%r0], %r2; st.shared.u32 v[%r0+32], %r0; bar.sync 0;"
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("body", "wanted"),
     [
@@ -105,6 +107,7 @@ def test_registers_that_hold_no_address(register: str) -> None:
         import_ptx(kernel(f"{{ .reg .{register} a; ld.shared.u32 %r1, [a]; }}"), machine="gtx680")
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -144,6 +147,7 @@ def test_pointers_to_textures(kind: str) -> None:
     assert import_ptx(text, machine="gtx680").module.function("k").info.params[0].size == 8
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("declared", "words"),
     [

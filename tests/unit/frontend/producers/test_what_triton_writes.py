@@ -30,6 +30,7 @@ def test_an_element_in_braces(guard: str) -> None:
     np.testing.assert_array_equal(both(body, **INPUT), np.where(read, BUFFER[1::2], 5))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("size", [8, 16, 32, 64])
 @pytest.mark.parametrize("space", ["shared", "local", "global"])
 def test_braces_around_one_element_of_every_size_and_space(size: int, space: str) -> None:
@@ -67,6 +68,7 @@ def test_braces_that_hold_another_number_of_elements(text: str) -> None:
         import_ptx(kernel(text), machine="gtx680")
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("instruction", "expected"),
     [

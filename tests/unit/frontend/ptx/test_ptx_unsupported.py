@@ -84,6 +84,7 @@ def key_of(error: MalformedInput | None) -> str:
     return error.form.key
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("key", "target", "text"), KNOWN, ids=[text for _, _, text in KNOWN])
 def test_what_ptxas_accepts_is_imported_or_refused_by_an_entry(key: str, target: str, text: str) -> None:
     error = refusal(text, target=target)

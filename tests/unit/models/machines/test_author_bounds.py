@@ -57,6 +57,7 @@ def info_of(text: str) -> FunctionInfo:
     )
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("text", "registers"), [(text, found) for text, *found in PTXAS])
 def test_the_least_of_all_caps_is_that_of_ptxas(text: str, registers: list[int]) -> None:
     for machine, expected in zip(MACHINES, registers, strict=True):

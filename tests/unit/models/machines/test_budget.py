@@ -22,6 +22,7 @@ def test_full_occupancy_of_gtx680():
     assert (budget.registers, budget.slots) == (32, 6)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx680", "c2075", "gpgpusim-sharing"])
 @pytest.mark.parametrize("threads", [32, 96, 256, 512, 1024])
 @pytest.mark.parametrize("shared", [0, 1000, 12288, 40000])

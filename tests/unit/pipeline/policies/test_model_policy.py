@@ -32,6 +32,7 @@ def chosen(name: str) -> Outcome:
     return rewrite_kernel(module_of(name), request_for(name))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("name", "blocks"), [("FDTD3d.ptx", 4), ("stencil3d.loom", 4), ("stencil2d.loom", 2), ("callchain.loom", 8)]
 )

@@ -53,6 +53,7 @@ def pair(path: Path) -> tuple[Function, Launch, Launch]:
     return fn, real, made
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_kinds_are_those_of_the_launch_file(path: Path) -> None:
     fn, real, made = pair(path)
@@ -74,6 +75,7 @@ def test_most_dtypes_are_those_of_the_launch_file() -> None:
     assert alike >= DTYPES_ALIKE * total, (alike, total)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_skeletons_run(path: Path) -> None:
     fn, _, made = pair(path)

@@ -88,6 +88,7 @@ def test_ptxas_takes_its_own_budget_where_the_machine_is_known() -> None:
     assert plan(module, 32, 40, "best", machine=machine, dynamic_shared=4).memory.need > 6
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("seed", "registers"), [(1, 21), (5, 21), (17, 21), (25, 20), (39, 23)])
 def test_unified_sets_a_register_aside_for_moves_where_some_call_has_none_free(seed: int, registers: int) -> None:
     module = random_original(seed)

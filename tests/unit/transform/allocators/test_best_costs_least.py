@@ -83,6 +83,7 @@ def test_best_costs_no_more_where_slots_run_out(name: str, registers: int, slots
     require_least(name, registers, slots, machine=None, calls=calls)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("registers", [7, 9, 12, 16])
 def test_callees_leave_arguments_where_they_are(registers: int) -> None:
     """f has registers to reload into that nobody misses, and those of arguments that it no longer reads itself."""

@@ -54,6 +54,7 @@ on:
 READ = "    BAR.SYNC 0\n    LDS.32 R7, [R6]\n"
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("order", "last", "votes"), [(TURNS, READ, False), (TURNS, "", True), (HANDED, READ, False)])
 @pytest.mark.parametrize("count", [2, 3])
 def test_virtual_blocks_take_turns_in_each_round(order: str, last: str, votes: bool, count: int) -> None:

@@ -90,6 +90,7 @@ def left(module: Module, launch: Launch) -> np.ndarray:
     return run_launch(schedule(module, MACHINE), "k", launch, run).buffers["out"]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("other", ["", OTHER])
 @pytest.mark.parametrize("wanted", [Wanted(VTB, 2), Wanted(VTB, 3, NAMED)])
 @pytest.mark.parametrize("block", [(64, 1, 1), (8, 4, 2), (10, 10, 1), (7, 3, 5)])

@@ -90,6 +90,7 @@ def merged(block: tuple[int, int, int], count: int, order: str = TURNS, axis: in
     return merge_blocks(asking(block), "k", block, count, axis, order=order)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("count", range(2, 9))
 @pytest.mark.parametrize("block", BLOCKS)
 def test_threads_are_told_the_same(block: tuple[int, int, int], count: int) -> None:
@@ -102,6 +103,7 @@ def test_threads_are_told_the_same(block: tuple[int, int, int], count: int) -> N
         assert np.array_equal(found.buffers["out"], expected(block)), order
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("block", "count", "order"), [
     ((10, 10, 1), 3, TURNS), ((7, 3, 5), 2, PIPED), ((33, 1, 1), 5, HANDED), ((1, 1, 1), 8, TURNS),
 ])  # fmt: skip
@@ -134,6 +136,7 @@ def test_padding_threads_end_before_anything_else() -> None:
         assert all(instr.control == Flow.NONE for instr in instrs[: ends[0]])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("count", [2, 5])
 @pytest.mark.parametrize("block", BLOCKS)
 def test_all_this_is_proven(block: tuple[int, int, int], count: int) -> None:

@@ -69,6 +69,7 @@ def test_what_is_private_needs_no_region() -> None:
     assert (alone.regions, alone.copies.size) == ([], 2 * 9216 + 108)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_with_private_copies_leave_the_same(name: str, count: int) -> None:

@@ -43,6 +43,7 @@ def test_two_results_in_one_register():
     assert out.function("k").info.local_bytes == 0
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("seed", "registers", "slots"), [(5, 31, 40), (13, 20, 40), (21, 22, 4), (33, 18, 0), (38, 22, 40)]
 )

@@ -85,6 +85,7 @@ loop:   IADD3 R2, R0, 1, RZ
 """The call ends the life of R2, though it never gives another value back."""
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("allocator", ["local", "best"])
 @pytest.mark.parametrize("source", [DEAD_ON_ONE_EDGE, CALLEE_MAY_CHANGE_A_GUARD, NEVER_BACK_FROM_A_LOOP])
 def test_rewrites_of_every_budget_are_right(source: str, allocator: str) -> None:
@@ -100,6 +101,7 @@ def test_a_callee_that_may_change_a_predicate_keeps_what_it_guarded() -> None:
     assert [[p.instr for p in web.defs] for web in webs if web.name == "R0"] == [[5, 6]]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(24))
 def test_values_of_one_register_never_meet_in_virtual_code(seed: int) -> None:
     """So that each may have the register it had: what fits as it is needs no move."""

@@ -75,6 +75,7 @@ def outcome(module: Module, kernel: str) -> int:
     return int(run(ready, kernel, launch, MACHINE, engine="python").buffers["x"][0])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("body", "registers"), [(SHRINKS, 16), (GROWS, 6), ("", 16)])
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 3, 2), (3, 2, 1, 0), (2, 3, 0, 1)])
 def test_code_addresses_that_are_called_stay(body: str, registers: int, order: tuple[int, ...]) -> None:

@@ -69,6 +69,7 @@ EXIT
 """
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("before", ["", "STL.32 [0x4], R0"])
 @pytest.mark.parametrize("between", ["", "NOP", "MOV R4, R0", "STL.32 [0x0], R0"])
 def test_lanes_split_at_a_branch_whatever_of_the_code_behind_it_is_left(before: str, between: str) -> None:
@@ -95,6 +96,7 @@ RET
 """
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("between", [
     "STL.32 [0x0], R0", "MOV R0, R0", "LDL.32 RZ, [0x0]", "@!PT CALL f", "NOP", "STL.32 [0x0], R0\nNOP",
 ])

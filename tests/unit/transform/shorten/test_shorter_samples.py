@@ -45,6 +45,7 @@ def regions(module: Module, launch: Launch) -> list[Region]:
     return access_regions(shared_memory(analyse(module, launch.kernel), launch.block))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", NAMES)
 def test_samples_are_proven_and_leave_the_same(name: str) -> None:
     module, launch, steps = sample(name)
@@ -67,6 +68,7 @@ def test_loops_around_accesses_are_written_out(name: str) -> None:
     assert [last for step in sample(name)[2] for _, last in step.last] == ROUNDS.get(name, [])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("name", "stores"), [
     ("matrixVector", 32), ("scalarProducts", 16), ("convolution", 16), ("marchingCubes", 72),
 ])  # fmt: skip

@@ -98,6 +98,7 @@ def test_what_a_recomputation_on_a_border_reads_is_dear_only_where_it_stands() -
     assert choose(regions, pressure, capacity).spilled == [0, 1, 2]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", ["histogram", "hotspot", "recursiveGaussian", "imageDenoising", "convolution"])
 def test_emitted_code_costs_what_the_model_says(name: str) -> None:
     """What is recomputed on a border finds what it reads there, too."""

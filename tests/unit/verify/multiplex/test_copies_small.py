@@ -57,6 +57,7 @@ def test_a_private_part_and_a_public_one_are_proven() -> None:
     assert "address" in kinds(judged(BOTH.replace("MOV R27, 0x100", "MOV R27, 0x200"), 1024))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("before", "after", "kind"),
     [

@@ -62,6 +62,7 @@ ENDING = ("marchingCubes", "transpose")
 barrier orders these accesses and those of the virtual block whose turn is next."""
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("name", NAMES)
 def test_merged_kernel_is_proven(name: str, count: int) -> None:
@@ -84,6 +85,7 @@ def test_merged_kernel_is_proven_if_threads_end_behind_their_region(name: str) -
         assert report.ok, str(report)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("name", CUTS)
 def test_merged_kernel_with_private_copies_is_proven(name: str, count: int) -> None:

@@ -149,6 +149,7 @@ def test_one_change_of_the_start(before: str, after: str, kind: str) -> None:
 # -- special registers
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("words", "ok"),
     [

@@ -46,6 +46,7 @@ def judged(name: str, made: Module | None = None, **other: int) -> CheckReport:
     return check_public(module, made or right.module, launch.kernel, launch.block, Division(**numbers))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", NAMES)
 def test_kernel_is_proven(name: str) -> None:
     report = judged(name)

@@ -65,6 +65,7 @@ def test_the_rounds_have_to_be_the_same_in_a_block() -> None:
     assert "together" in kinds(judge(KERNEL.replace("P3, PT, R9, R2", "P3, PT, R9, R0")))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("before", "after", "kind"),
     [

@@ -61,6 +61,7 @@ def pairs(seed: int) -> Iterator[tuple[Module, Module]]:
     yield original, scramble(original, seed)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(300, 308))
 def test_indices_agree_with_the_facts_at_every_step(seed: int, states: list[bool]) -> None:
     for original, rewritten in pairs(seed):

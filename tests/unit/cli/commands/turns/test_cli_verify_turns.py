@@ -29,6 +29,7 @@ def test_merged_blocks_are_proven(taken: Taken) -> None:
     )
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("scheme", "regions"), [
     (("hw",), "shorter"),
     (("vtb", "--merge", "2"), "shorter"),

@@ -99,6 +99,7 @@ def close(found: int, exact: int, units: int, ftz: str) -> bool:
     return bool(ftz) and small and not (found ^ exact) & F32.sign
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("bound", "error"), [(2 * math.pi, -20.5), (100 * math.pi, -14.7)])
 @pytest.mark.parametrize("ftz", ["", ".ftz"])
 def test_sine_and_cosine(bound: float, error: float, ftz: str) -> None:

@@ -36,6 +36,7 @@ def test_predicate_logic() -> None:
         a & b, a | b, 1 ^ a ^ b, 1 ^ a, b, 1, 0, a), [[0, 0, 1, 1], [0, 1, 0, 1]])  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("table", [0, 0x96, 0xE8, 0x1B, 0x80, 0xFE, 0xFF])
 def test_lop3(table: int) -> None:
     def oracle(a: int, b: int, c: int) -> tuple[int, int]:
@@ -67,6 +68,7 @@ def test_shifts_by_registers(size: int) -> None:
     check(body, [f"b{size}", "u32"], [f"b{size}"] * 6, oracle, counted(f"b{size}"))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("size", [16, 32, 64])
 @pytest.mark.parametrize("n", [0, 1, 7, 15, 16, 31, 32, 33, 47, 63, 64, 65, 4294967295])
 def test_shifts_by_constants(size: int, n: int) -> None:

@@ -72,6 +72,7 @@ def operands(type_: str) -> list[list[int]]:
 ALL = ("b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64")
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", ALL)
 def test_every_comparison(t: str) -> None:
     asked = names(t)
@@ -85,6 +86,7 @@ def test_every_comparison(t: str) -> None:
         check(body, [t, t], ["pred"] * (2 * len(chosen)), oracle, operands(t))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", ["u16", "s32", "u64", "s64", "f32", "f64"])
 @pytest.mark.parametrize("bop", COMBINE)
 def test_combined_with_a_predicate(t: str, bop: str) -> None:
@@ -100,6 +102,7 @@ def test_combined_with_a_predicate(t: str, bop: str) -> None:
     check(body, [t, t, "pred"], ["pred"] * 4 + ["s32"], oracle, [x, y, [k * 5 // 3 % 2 for k in range(len(x))]])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", ["s16", "u32", "s64", "u64"])
 def test_constants_on_either_side(t: str) -> None:
     big = (1 << int(t[1:]) - 1) - 2

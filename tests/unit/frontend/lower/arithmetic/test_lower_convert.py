@@ -43,6 +43,7 @@ def holder(type_: str) -> str:
     return f"b{max(16, bits(type_))}" if type_[0] != "f" else type_
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("of", INTEGERS)
 def test_between_integers(of: str) -> None:
     """Also from and into wider registers: the low bits count, the result is extended by its own type."""
@@ -84,6 +85,7 @@ def whole(pattern: int, of: str, to: str, mode: str, ftz: bool) -> int:
     return clamp(WHOLE[mode](value), to)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("of", FORMS)
 @pytest.mark.parametrize("to", INTEGERS)
 def test_from_floats_to_integers(of: str, to: str) -> None:
@@ -105,6 +107,7 @@ def test_from_floats_to_integers(of: str, to: str) -> None:
     check("".join(lines), [of], outputs, oracle, columns(of))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("to", FORMS)
 @pytest.mark.parametrize("of", INTEGERS)
 def test_from_integers_to_floats(of: str, to: str) -> None:

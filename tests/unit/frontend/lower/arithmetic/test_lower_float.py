@@ -57,6 +57,7 @@ def operands(fmt: Format, seed: int) -> tuple[list[int], list[int]]:
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", ["f32", "f64"])
 @pytest.mark.parametrize("op", ["add", "sub", "mul"])
 def test_sums_and_products_round_once(op: str, t: str) -> None:
@@ -83,6 +84,7 @@ def test_ftz_and_sat(op: str) -> None:
             assert got == (saturated(fmt, expected) if sat else expected), (rounding, ftz, sat, hex(x), hex(y))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", ["f32", "f64"])
 @pytest.mark.parametrize("op", ["fma", "mad"])
 def test_fma_is_fused(op: str, t: str) -> None:

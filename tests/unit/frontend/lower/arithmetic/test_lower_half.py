@@ -121,6 +121,7 @@ def test_refused_by_one_error(text: str, message: str, expected: str | None) -> 
 # --- .approx ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("op", "t", "relative", "absolute"),
     [("ex2.approx", "f16", 2**-9.9, 0.0), ("ex2.approx.ftz", "bf16", 2.0**-7, 0.0),

@@ -25,6 +25,7 @@ def limited(x: int) -> int:
     return max(-(1 << 31), min((1 << 31) - 1, x))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", TYPES)
 def test_sums_and_order(t: str) -> None:
     body = f"""
@@ -55,6 +56,7 @@ def test_saturated() -> None:
     check(body, ["s32"] * 3, ["s32"] * 4, oracle)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", TYPES)
 def test_products(t: str) -> None:
     size = bits(t)
@@ -65,6 +67,7 @@ def test_products(t: str) -> None:
         a * b, a * b >> size, a * b + c, (a * b >> size) + c, a * 100, a * a))  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", WIDE)
 def test_wide_products(t: str) -> None:
     w = WIDE[t]
@@ -152,6 +155,7 @@ def test_carry_of_whichever_path_was_taken() -> None:
     check(body, ["u32"] * 3, ["u32"] * 2, oracle)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("t", TYPES)
 def test_quotients(t: str) -> None:
     def oracle(a: int, b: int) -> tuple[int, ...] | None:

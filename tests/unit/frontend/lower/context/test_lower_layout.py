@@ -47,6 +47,7 @@ def test_a_function_placed_alike_serves_all_kernels() -> None:
     assert sorted(lowered(text, ["b"]).routines) == ["b", "helper"]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("align", "static", "start"), [(4, 20, 32), (64, 20, 64), (16, 32, 32), (16, 0, 0)])
 def test_dynamic_shared_memory_begins_behind_the_static(align: int, static: int, start: int) -> None:
     head = f".extern .shared .align {align} .b8 dyn[];\n.extern .shared .align 4 .f32 same[];\n"

@@ -15,6 +15,7 @@ LANE = np.arange(32)
 SHARED = ".shared .align 8 .b8 buf[1024];\n"
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
 @pytest.mark.parametrize("sync", [False, True])
 @pytest.mark.parametrize("clamp", ["0", "31", "0x1c03", "0x1800"])
@@ -75,6 +76,7 @@ def test_matches_of_the_whole_warp(width: int) -> None:
     np.testing.assert_array_equal(both(body), 0x11111111 << (LANE & 3))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("op", "expected"),
     [
@@ -104,6 +106,7 @@ def test_a_reduction_behind_a_guard() -> None:
 NAN, SMALL = 0x7FC00001, 0x80000000
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("op", ["min", "max"])
 @pytest.mark.parametrize("marks", ["", ".NaN", ".abs", ".abs.NaN"])
 @pytest.mark.parametrize("special", [0x3F800000, SMALL, NAN, 0xFF800000])
@@ -189,6 +192,7 @@ def test_atomics(space: str, op: str, start: int, operand: str) -> None:
     assert out.any()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("space", ["global", "generic"])
 @pytest.mark.parametrize(
     ("kind", "registers"),

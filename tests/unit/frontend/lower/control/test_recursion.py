@@ -247,6 +247,7 @@ SLIM = """.func (.reg .u32 r) slim(.reg .u32 n);
 )
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("called", ["slim", "broad", "left", "right"])
 def test_whoever_of_a_cycle_is_called_overwrites_what_all_of_it_do(called: str) -> None:
     """The caller's values stay clear of the registers of those that are not called directly."""

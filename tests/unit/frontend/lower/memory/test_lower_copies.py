@@ -28,6 +28,7 @@ def copied(text: str) -> np.ndarray:
     return both(body, words=128, head=SHARED, args=[BYTES], params=IN).view(np.uint8).reshape(32, 16)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("form", ["ca.shared.global", "ca.shared::cta.global.L2::128B"])
 @pytest.mark.parametrize("size", [4, 8, 16])
 def test_a_copy(form: str, size: int) -> None:
@@ -44,6 +45,7 @@ def test_a_copy_past_the_first_level_cache_and_under_a_guard() -> None:
     np.testing.assert_array_equal(found[5:, 8:], BYTES[80:512].reshape(27, 16)[:, :8])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("size", [4, 8, 16])
 @pytest.mark.parametrize("guard", ["", "@%p1 "])
 @pytest.mark.parametrize("hint", [False, True])

@@ -30,6 +30,7 @@ def rows() -> np.ndarray:
     return np.stack([first + np.uint32(0x20002 * k) for k in range(4)], axis=1).view(np.uint16)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("space", [".shared", ".shared::cta", ""])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -123,6 +124,7 @@ def matrices_stored(count: int, turned: bool) -> np.ndarray:
     return want
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("space", [".shared", ".shared::cta", ""])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 4])

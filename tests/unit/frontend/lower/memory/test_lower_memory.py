@@ -56,6 +56,7 @@ VECTORS = [
 ]  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("type_", "count"), VECTORS)
 @pytest.mark.parametrize("guarded", [False, True])
 def test_a_vector_is_loaded_and_stored_whole(type_: str, count: int, guarded: bool) -> None:

@@ -75,6 +75,7 @@ def test_levels(geometry: str, kind: int) -> None:
     assert (out != base).any()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("geometry", WORDS)
 @pytest.mark.parametrize("result", ["s32", "u32"])
 def test_levels_of_integers(geometry: str, result: str) -> None:
@@ -83,6 +84,7 @@ def test_levels_of_integers(geometry: str, result: str) -> None:
     fetched(geometry, f"tex.level.{geometry}.v4.{result}.f32 D4, [%d4, {FLOATS[geometry]}], %f4;", texture, result)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("geometry", SLOPES)
 @pytest.mark.parametrize("kind", [0, 3])
 def test_gradients(geometry: str, kind: int) -> None:
@@ -121,6 +123,7 @@ def test_a_texture_is_always_there() -> None:
 ASKED = ["width", "height", "depth", "channel_data_type", "channel_order", "array_size"]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("geometry", SIDES)
 @pytest.mark.parametrize("reference", [False, True])
 def test_queries_of_textures(geometry: str, reference: bool) -> None:

@@ -105,6 +105,7 @@ def test_references_are_parameters_of_their_names() -> None:
     both(body, head=".global .surfref pixels;\n", textures={"pixels": image})
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("text", [
     "suld.b.2d.b32.trap {%r5}, [%d4, {%r2, %r3}];", "sust.b.2d.b32.clamp [%d4, {%r2, %r3}], {%r0};",
     "sured.b.add.2d.u32.zero [%d4, {%r2, %r3}], %r0;", "suld.b.2d.v2.b32.zero {%r5, %r6}, [%d4, {%r2, %r3}];",

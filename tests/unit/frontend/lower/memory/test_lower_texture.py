@@ -22,6 +22,7 @@ LISTED = {
 RESULTS = {"f32": "%f10, %f11, %f12, %f13", "s32": "%r10, %r11, %r12, %r13", "u32": "%r10, %r11, %r12, %r13"}
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("geometry", ["1d", "2d", "3d"])
 @pytest.mark.parametrize("coordinate", ["f32", "s32"])
 @pytest.mark.parametrize("result", ["f32", "s32", "u32"])
@@ -108,6 +109,7 @@ LAYERED = {
 }  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("geometry", "coordinate"), LAYERED)
 @pytest.mark.parametrize("result", ["f32", "s32", "u32"])
 @pytest.mark.parametrize("address", ["clamp", "border", "wrap"])
@@ -129,6 +131,7 @@ DIRECTIONS = """mul.lo.u32 %r1, %r0, 7; and.b32 %r1, %r1, 15; sub.u32 %r1, %r1, 
     fma.rn.f32 %f1, %f1, 0f3f800000, 0f3e000000; fma.rn.f32 %f2, %f2, 0f3f800000, 0f3d800000;"""
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("cubes", [1, 3])
 @pytest.mark.parametrize("gathered", ["", "g"])
 def test_fetches_of_cubes(cubes: int, gathered: str) -> None:
