@@ -12,6 +12,8 @@ from tests.support.kits.cli import SAMPLES, call, refused
 from tests.support.kits.report.browser import browser, look_at
 from tests.support.kits.report.reproduced import reproduced
 
+TOGETHER = pytest.mark.rotates("long commands", "reproduce")
+"""Whoever looks at the long run takes turns together."""
 LINE = ("reproduce", "unified", "hotspot", "--machine", "c2075", "--size", "test", "--jobs", "1")
 
 
@@ -50,6 +52,7 @@ def dxtc(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], byte
     return reproduced(tmp_path_factory)
 
 
+@TOGETHER
 def test_figure_1_is_a_curve_over_registers(dxtc: tuple[dict[str, Any], bytes]) -> None:
     (curve,) = dxtc[0]["figure1"]
     points = curve["points"]
@@ -64,6 +67,7 @@ def test_figure_1_is_a_curve_over_registers(dxtc: tuple[dict[str, Any], bytes]) 
         assert point["milliseconds"] == pytest.approx(point["cycles"] / 1_006_000, abs=1e-6)
 
 
+@TOGETHER
 def test_the_page_has_both_figures(dxtc: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
     found, page = dxtc
     again = {name: value for name, value in found.items() if name not in ("schema_version", "paper")}
