@@ -101,6 +101,7 @@ def test_not_optimised_in_a_file_and_as_text(kernel: str) -> None:
         np.testing.assert_array_equal(emulated(other, kernel, values(kernel)), expected)
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("kernel", ["fibonacci", "rays"])
 def test_the_engines_agree(kernel: str) -> None:
     found = [emulated(module(), kernel, values(kernel), engine=engine) for engine in ("python", "numba")]

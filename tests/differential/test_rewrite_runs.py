@@ -199,6 +199,7 @@ for seed in (3, 12):
 """
 
 
+@pytest.mark.rotates("long")
 def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
     texts = set()
     for seed in ("0", "1", "31337"):

@@ -39,6 +39,7 @@ def ran(tmp_path_factory):
     return folder, done.stdout
 
 
+@pytest.mark.rotates("long")
 @needs_compiler
 def test_a_program_runs_on_the_host(ran):
     folder, printed = ran

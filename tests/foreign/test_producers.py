@@ -82,6 +82,7 @@ def test_a_difference_is_told_and_one_that_is_not_allowed_is_infinite() -> None:
     assert difference(case, [np.array([1.0, np.nan])]) == float("inf")
 
 
+@pytest.mark.rotates("long")
 def test_a_kernel_goes_through_import_and_two_budgets(tmp_path: Path) -> None:
     place = tmp_path / "triton" / "twice.sm_80.ptx"
     place.parent.mkdir()

@@ -175,6 +175,7 @@ def test_a_process_that_is_killed_is_told():
     assert given[0][1].startswith("BrokenProcessPool: ")
 
 
+@pytest.mark.rotates("long")
 @needs_compiler
 def test_a_program_of_our_own_goes_through_everything(tmp_path, monkeypatch, capsys):
     home = tmp_path / "suites" / "s" / "cuda"

@@ -83,6 +83,7 @@ def test_pages_show_what_commands_print() -> None:
         assert page.read_text().count("$ binalloc ") == sum(command[0] == "binalloc" for command, _ in examples(page))
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("page", [p for p in PAGES if _PYTHON.search(p.read_text())], ids=lambda page: page.stem)
 def test_python_examples_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -68,6 +68,7 @@ def test_programs_are_rewritten_as_the_model_chooses(name: str) -> None:
     rewritten(name)
 
 
+@pytest.mark.rotates("long")
 def test_the_program_of_several_files_is_linked_and_right() -> None:
     """In either order of the files."""
     program = small("pressure")

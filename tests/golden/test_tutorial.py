@@ -38,6 +38,7 @@ def printed(command: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     return ""
 
 
+@pytest.mark.rotates("long")
 def test_the_tutorial_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "samples").symlink_to(SAMPLES)

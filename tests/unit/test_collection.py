@@ -36,6 +36,7 @@ def test_the_collector_does_not_look_within_and_looks_as_before_afterwards() -> 
         gc.enable()
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("kept", [0, 1_500_000])
 def test_circles_do_not_pile_up_in_a_process_that_goes_on(kept: int) -> None:
     """In a process of its own, in which nothing is alive that other tests have left."""

@@ -70,10 +70,14 @@ def test_without_a_commit_all_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert running(TESTS, "", monkeypatch) == [one for one, _ in TESTS]
 
 
-def test_a_group_of_few_has_one_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_few_in_a_test_or_a_module_one_runs_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for commit in commits(monkeypatch):
-        assert len(running(WHOLE[:2], commit, monkeypatch)) == 1
-        assert len(running(LONG[:1], commit, monkeypatch)) == 1
+        assert len(running(WHOLE[:2], commit, monkeypatch)) == len(running(CASES[:3], commit, monkeypatch)) == 1
+
+
+def test_of_few_in_a_group_each_runs_in_one_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = [one for commit in commits(monkeypatch) for one in running(LONG[:2], commit, monkeypatch)]
+    assert sorted(ran) == [one for one, _ in LONG[:2]]
 
 
 def test_what_has_failed_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

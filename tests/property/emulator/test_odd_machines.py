@@ -86,6 +86,7 @@ def test_a_run_that_is_stopped_has_counted_what_the_whole_one_had_by_then() -> N
                 assert +sums(part.stats) == +total, (seed, cycle)
 
 
+@pytest.mark.rotates
 def test_a_run_that_breaks_has_counted_the_same_in_both_modes() -> None:
     """Of the cycle of the break, too, with SMs that have had it and SMs that have not."""
     several = 0

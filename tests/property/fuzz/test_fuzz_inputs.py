@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from binalloc.cli.main import main
 from tests.fuzz.commands import COMMANDS
 from tests.support.paths import ROOT
@@ -15,6 +17,7 @@ from tests.support.paths import ROOT
 COUNT = 400
 
 
+@pytest.mark.rotates("long")
 def test_no_damaged_input_and_no_option_meets_a_defect(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.inputs", "--count", str(COUNT), "--seed", "short", "--keep", str(tmp_path)],

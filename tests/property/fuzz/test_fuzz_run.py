@@ -30,6 +30,7 @@ def fuzz_run(*options: str, **environment: str) -> dict[str, int]:
     return {key: int(n) for key, n in re.findall(r"^(.*): (\d+)$", done.stdout, re.MULTILINE)}
 
 
+@pytest.mark.rotates("long")
 def test_hostile_programs_in_the_engine_that_users_run() -> None:
     seen = fuzz_run("--count", "400", BINALLOC_BOUNDSCHECK="")
     assert seen["ended"] >= 20

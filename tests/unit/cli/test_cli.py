@@ -133,6 +133,7 @@ def _diff_and_layout(out: Path, slots: int) -> None:
     assert call("inspect", str(out)).out.count("provenance: tool binalloc") == 1
 
 
+@pytest.mark.rotates("long commands")
 def test_rewrite_chooses_by_blocks_and_by_policy() -> None:
     answer = call("rewrite", loom("nbody"), "--blocks", "6", *launch("nbody"), "--no-emulate", "--json").json
     assert answer["rewritten"]["blocks_per_sm"] >= 6
@@ -240,6 +241,7 @@ def test_machines_lists_shows_and_answers() -> None:
     assert "limit_mask" not in call("machines", "gtx680", "--occupancy").out
 
 
+@pytest.mark.rotates("long commands")
 def test_demo_prints_every_version_of_every_sample() -> None:
     answer = call("demo", "callchain", "stencil2d", "--size", "test", "--samples", str(SAMPLES))
     assert answer.code == 0

@@ -187,6 +187,7 @@ def test_a_run_by_a_scheduler_that_was_added(extended: Extended) -> None:
     assert found["lrr"]["cycles"] != found["lowest"]["cycles"]
 
 
+@pytest.mark.rotates("long commands")
 def test_an_option_of_runs_that_was_added_reaches_every_run(extended: Extended, tmp_path: Path) -> None:
     given = [loom("callchain"), *launch("callchain", "python")]
     before, after = (extended.json("run", *given, *more)["cycles"] for more in ([], ["--slow"]))

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tracemalloc
 
+import pytest
+
 from binalloc.frontend.importer import import_ptx
 from tests.benchmarks.speed.bench_import import standing_kernel
 from tests.support.paths import ROOT
@@ -38,6 +40,7 @@ def main() -> None:
     print(peak(LINES // 2), peak(LINES))
 
 
+@pytest.mark.rotates("long")
 def test_memory_is_linear_in_the_lines_and_little() -> None:
     command = [sys.executable, "-c", "from tests.unit.frontend.test_import_memory import main; main()"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -115,6 +115,7 @@ def test_small_budgets_spill_to_slots_and_to_local_memory() -> None:
     assert spills(both, "local")
 
 
+@pytest.mark.rotates("long")
 def test_the_limits_are_those_of_the_set(isa: Pebble) -> None:
     with pytest.raises(UsageError, match="no such number of registers"):
         rewrite(program(), "k", isa.limits.registers + 1, 0)

@@ -105,6 +105,7 @@ def test_a_huge_picture_is_one_of_another_size(tmp_path: Path) -> None:
         load(tmp_path, {"file": "x.png"}, "u8", [2, 3])
 
 
+@pytest.mark.rotates("long")
 def test_a_picture_as_large_as_buffers_may_be_is_read(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     limit = image.MAX_IMAGE_PIXELS

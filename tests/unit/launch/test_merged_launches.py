@@ -42,6 +42,7 @@ def following(files: tuple[str, str, str]) -> tuple[np.ndarray, np.ndarray]:
     return start, found.astype(np.uint32)
 
 
+@pytest.mark.rotates("long")
 def test_one_launch(files: tuple[str, str, str], merged: Module) -> None:
     ran = run_launch(merged, "chase", load_launch(files[1]), RunOptions(machine="gtx285", engine="python"))
     assert (ran.buffers["out"] == following(files)[1]).all()

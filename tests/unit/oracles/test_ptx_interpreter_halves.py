@@ -143,13 +143,17 @@ def test_conversions_round_once(t: str, mode: str) -> None:
         assert found.tolist() == [f.encode(Fraction(x), MODES[mode]) for x in numbers]
 
 
+@pytest.mark.rotates
+@pytest.mark.parametrize(("target", "fmt"), [("f32", F32), ("f64", F64)])
+@pytest.mark.parametrize("t", FORMATS)
+def test_every_half_as_a_wider_float(t: str, target: str, fmt: Format) -> None:
+    wanted = [fmt.encode(FORMATS[t].decode(x), RN) for x in range(1 << 16)]
+    assert evaluate(f"cvt.{target}.{t}", halves(list(range(1 << 16)))).view(f"u{fmt.width // 8}").tolist() == wanted
+
+
 @pytest.mark.parametrize("t", FORMATS)
 def test_from_halves(t: str) -> None:
     f = FORMATS[t]
-    every = halves(list(range(1 << 16)))
-    for target, fmt in (("f32", F32), ("f64", F64)):
-        wanted = [fmt.encode(f.decode(x), RN) for x in range(1 << 16)]
-        assert evaluate(f"cvt.{target}.{t}", every).view(f"u{fmt.width // 8}").tolist() == wanted
     half = ONE[t] - (1 << (f.p - 1))  # 0.5
     three = ONE[t] + (1 << (f.p - 1)) + (1 << (f.p - 2))  # 3
     given = halves([half, half | S, three, three | S, NAN, f.inf, f.inf | S, ONE[t] + 1])

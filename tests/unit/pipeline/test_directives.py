@@ -34,6 +34,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize(
     ("directives", "registers", "blocks"),
     [(".maxntid 256 .maxnreg 24", 24, None), (".maxntid 256 .minnctapersm 8", 32, 8), (".reqntid 1024", 64, None)],
@@ -82,6 +83,7 @@ def test_what_a_size_alone_leaves_free_is_not_in_the_text() -> None:
     assert directives_lines(told(outcome_of(imported(".maxntid 256")))) == []
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize(
     ("options", "overridden", "most"),
     [

@@ -29,6 +29,7 @@ def test_there_is_room_for_as_many_blocks_as_without_shared_memory(name: str) ->
             assert with_room(machine).occupancy(use).blocks_per_sm == free.blocks_per_sm
 
 
+@pytest.mark.rotates("long")
 def test_fourier_transform_gains_from_free_shared_memory() -> None:
     """Shared memory lets one block run; registers five."""
     machine, launch = load_machine("gtx285"), load_launch(sample_file("fourierTransform.toml"), "test")

@@ -165,6 +165,7 @@ def test_shared_memory_of_the_kernels_own_leaves_fewer_slots() -> None:
 # -- limits of the solver
 
 
+@pytest.mark.rotates("long")
 def test_a_solver_that_is_cut_off_gives_the_best_so_far_and_a_bound() -> None:
     small = ["rewrite", loom("stencil2d"), "--registers", "16", "--slots", "2", "--allocator", "cpsat"]
     cut = call(*small, "--solver-limit", "0")

@@ -54,6 +54,7 @@ def test_within_the_limit_the_baseline_is_the_original():
     assert outcome.original.registers == 50
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("allocator", ["local", "best"])
 def test_the_factors_of_a_speedup_multiply_to_it(allocator):
     outcome = rewrite_kernel(sample("nbody"), request("nbody", registers=40, slots=4, allocator=allocator))
@@ -99,6 +100,7 @@ def test_the_search_never_returns_something_slower():
             assert outcome.reason
 
 
+@pytest.mark.rotates("long")
 def test_the_static_policy_needs_no_emulator():
     outcome = rewrite_kernel(sample("nbody"), request("nbody", policy="unified", emulate=False))
     assert outcome.original.cycles is None

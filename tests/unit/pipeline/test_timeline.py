@@ -99,6 +99,7 @@ def test_no_more_than_eight_blocks_are_followed() -> None:
     assert [len(marks) - len(marks.lstrip(" ")) for marks in together[:4]] == [0] * 4
 
 
+@pytest.mark.rotates("long")
 def test_the_command_draws_them() -> None:
     line = ["multiplex", str(sample_file("fourierTransform.ptx")), "--launch",
             str(sample_file("fourierTransform.toml")), "--size", "test", "--machine", "gtx285", "--scheme", "hw",

@@ -58,6 +58,7 @@ def test_names_are_listed_and_nothing_is_imported_for_that(documented: Installed
     assert "'bang'" in refused.stderr
 
 
+@pytest.mark.rotates("long")
 def test_the_allocator_of_the_docs_rewrites_what_the_checker_proves(documented: Installed, tmp_path: Path) -> None:
     for line in (REWRITE, CALLS):
         out = str(tmp_path / "out.loom")
@@ -94,6 +95,7 @@ def test_a_policy_is_told_the_block_that_no_launch_says(documented: Installed, t
     assert documented.json(*line)["reason"] == "one block more"
 
 
+@pytest.mark.rotates("long")
 def test_a_machine_is_listed_shown_and_rewritten_for(documented: Installed, tmp_path: Path) -> None:
     assert "prototype" in [row["name"] for row in documented.json("machines")["machines"]]
     (shown,) = documented.json("machines", "prototype")["machines"]

@@ -17,7 +17,7 @@ from tests.support.kits.report.shapes import documented, fields, pattern, proble
 
 Answers = Callable[[str], list[Any]]
 REPRODUCE = "reproduce"
-TURNS = {ERROR: (), REPRODUCE: pytest.mark.rotates("long commands", "reproduce")}
+TURNS = {ERROR: (), REPRODUCE: pytest.mark.rotates("reproduce", "reproduce")}
 """Who takes turns in another way than the sections among themselves."""
 SECTIONS = [pytest.param(name, marks=TURNS.get(name, pytest.mark.rotates)) for name in NAMES]
 

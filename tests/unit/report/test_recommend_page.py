@@ -65,6 +65,7 @@ class Elements(HTMLParser):
         self._in_cell = False
 
 
+@pytest.mark.rotates("long")
 def test_the_largest_page_is_one_small_file(tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     asked = ["recommend", str(sample_file("heartwall.ptx")), "--machine", "gtx680,c2075", "--policy", "unified"]

@@ -121,6 +121,7 @@ def test_a_wrong_kernel_fails_with_the_first_element_and_no_baseline_is_kept(pro
     assert files(project) == before
 
 
+@pytest.mark.rotates("long")
 def test_baselines_are_written_when_asked_for_and_come_out_the_same(project: Path) -> None:
     before = files(project)
     shutil.rmtree(project / "binalloc_baselines")

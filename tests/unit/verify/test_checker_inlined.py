@@ -85,6 +85,7 @@ def test_what_is_inlined_is_proven(how: str, words: list[int], registers: int, s
     assert {fn.name for fn in new} == ({"k", "g"} if how != "none" else {"k", "f", "g"})
 
 
+@pytest.mark.rotates("long")
 def test_mutants_of_inlined_code_are_rejected() -> None:
     module = program(PROGRAM)
     new = rewritten(module, "all", 7, 2)

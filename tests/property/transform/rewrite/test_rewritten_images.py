@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.transform.rewrite.rewrite import fewest_registers, prepare, rewrite_to_budget
@@ -18,6 +19,7 @@ SEEDS = range(300, 316)
 NAMES = ("SUADDR", "TXQ", "TEX")
 
 
+@pytest.mark.rotates("long")
 def test_rewritten_kernels_leave_the_same() -> None:
     seen: Counter[str] = Counter()
     for seed in SEEDS:

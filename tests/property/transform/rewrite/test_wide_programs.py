@@ -110,6 +110,7 @@ def test_equal_seeds_give_equal_wide_programs() -> None:
     assert generate("wide", 7)[0] != generate("wide", 8)[0]
 
 
+@pytest.mark.rotates("long")
 def test_wide_programs_reach_the_corners() -> None:
     seen: Counter[str] = Counter()
     for seed in range(800):

@@ -82,6 +82,7 @@ def in_order(plan: Plan) -> list[object]:
     return [allocation.given.order for _, allocation in sorted(plan.attempt.allocations.items())]
 
 
+@pytest.mark.rotates("long")
 def test_no_allocator_emits_what_costs_less_than_the_bound() -> None:
     """None that takes the same order."""
     compared, tight = zip(*(against_the_bound(seed, 0) for seed in range(2, 5)), strict=True)

@@ -6,6 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+import pytest
+
 from binalloc.errors import Refused
 from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.sets.table import set_of, view
@@ -155,6 +157,7 @@ KINDS: tuple[Callable[[Items], Iterator[Items]], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.rotates("long")
 def test_wrong_own_words_are_rejected_or_run_alike() -> None:
     rejected: Counter[str] = Counter()
     for seed in SEEDS:

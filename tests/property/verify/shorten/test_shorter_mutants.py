@@ -106,6 +106,7 @@ def some(kind: Callable[[Items], Iterator[Items]], words: Items, rng: random.Ran
     return rng.sample(found, min(SOME, len(found)))
 
 
+@pytest.mark.rotates("long")
 def test_wrong_late_stores_are_rejected_or_run_alike() -> None:
     rejected: Counter[str] = Counter()
     for seed in SEEDS:
@@ -141,6 +142,7 @@ def one_more(words: Items) -> Iterator[Items]:
             yield out
 
 
+@pytest.mark.rotates("long")
 def test_wrong_rounds_are_rejected_or_run_alike() -> None:
     rejected: Counter[str] = Counter()
     for seed in range(24):

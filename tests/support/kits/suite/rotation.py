@@ -42,7 +42,10 @@ def sample(items: Sequence[T], name: str) -> list[T]:
     now = part()
     if now is None or not items:
         return [*items]
-    parts = min(PARTS, len(items))
+    return _quarter(items, name, now, min(PARTS, len(items)))
+
+
+def _quarter(items: Sequence[T], name: str, now: int, parts: int) -> list[T]:
     return [item for place, item in enumerate(items) if (place + now + _number(name)) % parts == 0]
 
 
@@ -58,7 +61,8 @@ def left_out(tests: Iterable[tuple[str, Turn]]) -> frozenset[str]:
     """Return the ids of those tests that do not run this time.
 
     tests: ids of all that take turns. Without a group, cases take turns with the other cases of their test, and tests
-    without cases with the others of their module.
+    without cases with the others of their module: of fewer than four, one runs each time. In a group that has a name
+    each runs in one quarter of four, however few there are.
     """
     groups: dict[tuple[str, str], dict[str, list[str]]] = {}
     for one, turn in tests:
@@ -66,9 +70,12 @@ def left_out(tests: Iterable[tuple[str, Turn]]) -> frozenset[str]:
         group, case, _ = one.partition("[")
         name = ("named", turn.group) if turn.group else ("", group if case else one.split("::")[0])
         groups.setdefault(name, {}).setdefault(turn.together or one, []).append(one)
+    now = part()
+    if now is None:
+        return frozenset()
     left = set[str]()
     for (named, name), members in groups.items():
-        running = sample(sorted(members), name) if named else chosen([*members])
+        running = _quarter(sorted(members), name, now, PARTS) if named else chosen([*members])
         left.update(one for member, ids in members.items() if member not in running for one in ids)
     return frozenset(left - always())
 

@@ -60,6 +60,7 @@ def test_nothing_but_the_time_differs_from_run_to_run() -> None:
     assert timeless() == timeless()
 
 
+@pytest.mark.rotates("long commands")
 def test_slots_are_those_of_rewrite_where_none_are_named() -> None:
     (row,) = rows(loom("nbody"), "--registers", "32", "--allocators", "best", *LAUNCH)
     version = call(

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.kits.cli import SAMPLES, call
 from tests.support.paths import sample_file
 
@@ -16,6 +18,7 @@ def demo(*names: str, samples: Path = SAMPLES) -> Any:
     return call("demo", *names, *QUICK, "--samples", str(samples))
 
 
+@pytest.mark.rotates("long commands")
 def test_kernels_and_programs_have_a_table_each() -> None:
     answer = demo("callchain", "lu", "cluster")
     assert answer.code == 0
@@ -31,6 +34,7 @@ def test_kernels_and_programs_have_a_table_each() -> None:
     assert "version" not in demo("lu").out, "no empty table"
 
 
+@pytest.mark.rotates("long commands")
 def test_a_program_has_the_figures_of_its_rewrite() -> None:
     (row,) = call("demo", "lu", *QUICK, "--samples", str(SAMPLES), "--json").json["programs"]
     launched = ("--launch", str(sample_file("lu.toml")), *QUICK)

@@ -18,6 +18,7 @@ def arguments(name: str, machine: str = "gtx285") -> list[str]:
     return ["multiplex", str(sample_file(f"{name}.ptx")), "--launch", launch, "--size", "test", "--machine", machine]
 
 
+@pytest.mark.rotates("long commands")
 def test_fourier_transform_gains_where_shared_memory_limits_blocks() -> None:
     found = call(*arguments("fourierTransform"), "--json").json
     assert (found["kernel"], found["machine"]) == ("FFT", "gtx285")
@@ -44,6 +45,7 @@ def test_shorter_regions_alone_are_reported_apart() -> None:
     assert "shorter" not in call(*arguments("convolution"), "--scheme", "hw", "--regions", "as-is", "--json").json
 
 
+@pytest.mark.rotates("long commands")
 def test_the_report_begins_with_its_answer() -> None:
     out = call(*arguments("fourierTransform"), "--scheme", "hw", "--over", "1").out
     assert out.startswith("FFT: hw with 1 more")
@@ -58,6 +60,7 @@ def test_the_original_has_the_same_chances() -> None:
     assert "The original (the original, in another order) has " in out
 
 
+@pytest.mark.rotates("long commands")
 @pytest.mark.parametrize("regions", ["as-is", "shorter"])
 def test_a_proven_version_is_written_and_runs(tmp_path: Path, regions: str) -> None:
     made = str(tmp_path / "fft.loom")
@@ -85,6 +88,7 @@ def merged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
 LAUNCH = ("--launch", str(sample_file("fourierTransform.toml")), "--size", "test")
 
 
+@pytest.mark.rotates("long commands")
 def test_the_faster_of_two_proven_versions_is_written_and_runs_with_the_originals_launch(
     merged: tuple[str, Any],
 ) -> None:
@@ -103,6 +107,7 @@ def test_merged_blocks_are_proven_again_and_compared_with_the_originals(merged: 
     assert "emulated results same" in answer.out
 
 
+@pytest.mark.rotates("long commands")
 def test_other_commands_adapt_the_launch(merged: tuple[str, Any]) -> None:
     assert call("recommend", merged[0], *LAUNCH, "--machine", "gtx285", "--policy", "model").code == 0
     assert call("rewrite", merged[0], *LAUNCH, "--machine", "gtx285", "--registers", "40").code == 0
@@ -180,6 +185,7 @@ def test_a_kernel_whose_regions_cannot_be_shorter_is_multiplexed_as_it_is(monkey
     assert f"No shorter regions alone; hw, shorter regions: {why}\n" in out
 
 
+@pytest.mark.rotates("long commands")
 def test_shared_memory_is_in_use_for_a_part_of_a_blocks_life() -> None:
     """As measured by hand: 12 per cent of FFT's life, nearly all of histogram's."""
     assert call(*arguments("fourierTransform"), "--scheme", "hw", "--share", "--json").json["region_share"] == 0.1199
@@ -210,6 +216,7 @@ def test_marching_cubes_has_a_private_part_of_16_rows(tmp_path: Path) -> None:
     assert run["cycles"] == scheme["cycles"]
 
 
+@pytest.mark.rotates("long commands")
 def test_merged_blocks_have_private_copies() -> None:
     options = ("--scheme", "co-vtb", "--split", "counters=31/32", "--regions", "as-is")
     found = call(*arguments("histogram"), *options, "--json").json
@@ -224,6 +231,7 @@ def test_merged_blocks_have_private_copies() -> None:
     ) in out
 
 
+@pytest.mark.rotates("long commands")
 def test_the_best_cut_is_chosen() -> None:
     (scheme,) = call(*arguments("histogram"), "--scheme", "co-vtb", "--regions", "as-is", "--json").json["schemes"]
     assert (scheme["shared_bytes"], scheme["same_results"]) == (16_384, True)

@@ -59,6 +59,7 @@ def test_csv_and_json_have_the_same_rows(tmp_path: Path, kept: list[str]) -> Non
     assert text.endswith("\n7 rows: 5 ok, 2 infeasible.\n")
 
 
+@pytest.mark.rotates("long commands")
 def test_files_machines_and_schedulers_in_their_order(tmp_path: Path, kept: list[str]) -> None:
     ptx = tmp_path / "rd.ptx"
     shutil.copy(sample_file("reduction.ptx"), ptx)

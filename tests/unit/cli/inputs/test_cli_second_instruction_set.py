@@ -44,6 +44,7 @@ def stores(module: Module) -> list[list[tuple[int, int]]]:
     return [sorted(Thread(module, lane).run("k"), key=lambda store: store[0]) for lane in range(4)]
 
 
+@pytest.mark.rotates("long commands")
 def test_inspect_shows_it(original: str) -> None:
     views = ["--sections", "--cfg", "--webs", "--pressure", "--stack", "--shared", "--minimum"]
     found = call("inspect", original, *views, "--json")

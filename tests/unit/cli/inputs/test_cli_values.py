@@ -127,6 +127,7 @@ def compared(folder: Path, one: str, other: str, launch: str) -> Any:
     return call("verify", *files, "--launch", launch, "--engine", "python", "--json").json
 
 
+@pytest.mark.rotates("long commands")
 def test_differences_name_the_field_and_the_store(folder: Path) -> None:
     less = TWICE.replace("add.f32 %f2, %f1, %f1", "mul.f32 %f2, %f1, 0f3FC00000")
     found = compared(folder, TWICE, less, twice(folder))

@@ -21,6 +21,7 @@ def put(folder: Path, name: str, kernel: str = "k") -> Path:
     return folder / name
 
 
+@pytest.mark.rotates("long commands")
 def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     found = find_samples(SAMPLES)
     assert len(found) == 66
@@ -68,6 +69,7 @@ def test_two_samples_of_one_name_are_refused(tmp_path: Path) -> None:
     assert "same" in refused(2, "demo", "same", "--samples", str(tmp_path))
 
 
+@pytest.mark.rotates("long commands")
 def test_demo_takes_either_name(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for ending in (".loom", ".toml"):

@@ -24,6 +24,7 @@ def test_the_answer_names_the_scheduler_that_ran(command: str) -> None:
     assert len(set(cycles)) > 1
 
 
+@pytest.mark.rotates("long commands")
 def test_demo_runs_its_samples_by_the_scheduler_named() -> None:
     by_name = {name: call("demo", *COMMANDS["demo"], "--scheduler", name, "--json").json for name in (DEFAULT, "gto")}
     assert {name: answer["scheduler"] for name, answer in by_name.items()} == {name: name for name in by_name}

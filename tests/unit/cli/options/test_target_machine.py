@@ -55,6 +55,7 @@ def test_import_is_for_the_targets_machine(target: str, machine: str, tmp_path: 
     assert load(out).kernels()[0].info.machine == machine
 
 
+@pytest.mark.rotates("long commands")
 def test_commands_that_read_ptx_take_the_targets_machine(tmp_path: Path) -> None:
     launch = PTX.replace(".ptx", ".toml")
     rewrite = ("rewrite", PTX, "--registers", "40", "--slots", "0", "--launch", launch, "--no-emulate")
@@ -67,6 +68,7 @@ def test_commands_that_read_ptx_take_the_targets_machine(tmp_path: Path) -> None
     assert (advice["machine"], advice["machine_from"]) == ("t4", WHY)
 
 
+@pytest.mark.rotates("long commands")
 def test_commands_that_show_and_run_say_which_machine(tmp_path: Path) -> None:
     launch = ("--launch", PTX.replace(".ptx", ".toml"), "--size", "test")
     chosen = [
@@ -110,6 +112,7 @@ def test_a_binary_keeps_its_machine(tmp_path: Path) -> None:
     assert told(*line[:1], loom("nbody"), *line[2:])["machine"] == "gtx680"
 
 
+@pytest.mark.rotates("long commands")
 def test_the_library_does_the_same() -> None:
     module = import_ptx(TEXT, "cfd.ptx").module
     assert module.kernels()[0].info.machine == "t4"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from binalloc.emulator.runs.run import Result, run
 from binalloc.isa.text.assembler import assemble
@@ -55,6 +56,7 @@ def result(reference: bool) -> Result:
     )  # fmt: skip
 
 
+@pytest.mark.rotates("long")
 def test_no_fetch_passes_lines_that_are_held() -> None:
     fast, slow = result(False), result(True)
     assert (fast.cycles, fast.stats) == (slow.cycles, slow.stats)

@@ -210,6 +210,7 @@ print(one.stats == other.stats, one.stats["stalls"]["toll"] > 0)
     assert extended.python(script, loom("callchain"), launch("callchain")[1]) == "True True\n"
 
 
+@pytest.mark.rotates("long")
 def test_a_listener_hears_every_event(extended: Extended) -> None:
     script = """
 import sys, json, binalloc

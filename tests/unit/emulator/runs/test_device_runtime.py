@@ -262,6 +262,7 @@ arguments = ["n", 0.25]
 """
 
 
+@pytest.mark.rotates("long")
 def test_a_sequence_keeps_its_heap_and_tells_what_each_launch_prints() -> None:
     program = parse_program(tomllib.loads(STEPS))
     module = kernels()

@@ -56,6 +56,7 @@ def slots(result: Result) -> int:
     return int(result.stats["issue_slots"]) + sum(result.stats["stalls"].values())
 
 
+@pytest.mark.rotates("long")
 def test_every_slot_up_to_the_limit_is_an_issue_or_a_stall_in_both_engines_and_modes() -> None:
     whole = sample(sms=2)
     assert not whole.partial

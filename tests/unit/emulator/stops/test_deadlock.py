@@ -127,6 +127,7 @@ def slow_atomics(name: str) -> Machine:
 POINTER = [op("MOV", rd=2, form=2, cbank=0, coff=0), op("MOV", rd=3, form=2, cbank=0, coff=4)]
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("reference", [False, True])
 def test_what_is_still_on_its_way_when_all_have_ended_is_waited_for(reference: bool) -> None:
     code = module([*POINTER, op("RED", ra=2, rb=255, aop=0, atyp=0, rbar=0), END], params={"x": 8})

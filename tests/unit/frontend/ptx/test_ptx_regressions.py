@@ -69,6 +69,7 @@ fine:
             emulate(module, [np.full(1, 99, np.uint32)], 1, 32)
 
 
+@pytest.mark.rotates("long")
 def test_many_divergent_ways_out_of_one_loop_are_scheduled() -> None:
     """Stall counts told the 2^n orders apart in which a warp leaves an unrolled loop by n branches: never done."""
     body = "mov.u32 %r1, %r0; mov.u32 %r2, 3; mov.u32 %r4, 0;\n"

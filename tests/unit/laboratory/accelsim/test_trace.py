@@ -160,6 +160,7 @@ def stores(count: int, *, guard: Any = (7, False)) -> list[Instr]:
     return [op("STG", ra=4, rb=0, width=4, rbar=0, wait=1, guard=guard) for _ in range(count)]
 
 
+@pytest.mark.rotates("long")
 def test_lines_put_aside_come_back_in_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks that end in another order than they began, and warps of different lengths."""
     body = [

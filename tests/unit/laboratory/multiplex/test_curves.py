@@ -51,6 +51,7 @@ def test_what_is_kept_differs_between_extents_and_machines() -> None:
     assert point("fourierTransform", 128, SMALL).name == "FFT of 128 on gtx480-16k"
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.usefixtures("shared_versions")
 def test_a_point_has_the_best_proven_pipe() -> None:
     found = point("fourierTransform", 128, SMALL).figures()

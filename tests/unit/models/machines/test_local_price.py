@@ -41,6 +41,7 @@ def test_it_is_never_cheaper_than_a_slot_and_falls_with_the_cache() -> None:
     assert local_price(replace(sizes[-1], shared=replace(machine.shared, latency=90))) == 1.0
 
 
+@pytest.mark.rotates("long")
 def test_where_local_memory_costs_no_more_no_register_goes_to_a_slot_pointer() -> None:
     path = sample_file("FDTD3d.ptx")
     module = import_ptx(path.read_text(), str(path), machine="gtx680").module

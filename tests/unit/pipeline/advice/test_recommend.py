@@ -68,6 +68,7 @@ EXIT
     assert sum(share.executed for share in mix.values()) == pytest.approx(100)
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("machine", ["gtx680", "c2075", "a100"])
 def test_curves_are_the_machines_answers(machine: str) -> None:
     found = spills_alone("FDTD3d", machine)
@@ -83,6 +84,7 @@ def test_curves_are_the_machines_answers(machine: str) -> None:
             assert model.occupancy(KernelUse(own, at, found.use.threads)).blocks_per_sm == blocks, at
 
 
+@pytest.mark.rotates("long")
 def test_curves_are_those_of_the_original_under_its_directives() -> None:
     """More than 80 registers are wanted, .minnctapersm 4 leaves 64."""
     _, found = under_bounds(".maxntid 256 .minnctapersm 4")
@@ -92,6 +94,7 @@ def test_curves_are_those_of_the_original_under_its_directives() -> None:
         assert [step.blocks for step in found.curves[name].steps if step.at <= own][-1] == 4, name
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize(
     ("directives", "there"), [(".maxntid 256 .minnctapersm 5", True), (".maxntid 256 .minnctapersm 4", False)]
 )
@@ -128,6 +131,7 @@ def test_more_blocks_by_fewer_registers() -> None:
     assert found.warnings == []
 
 
+@pytest.mark.rotates("long")
 def test_what_to_beware_of() -> None:
     spilling = spills_alone("cfd", "gtx680")
     assert spilling.chosen.local_bytes > spilling.outcome.original.local_bytes
@@ -209,6 +213,7 @@ def test_a_launch_may_be_there_for_its_grid_alone() -> None:
     assert told["waves"] is not None
 
 
+@pytest.mark.rotates("long")
 def test_issue_slots_before_and_after_are_all_there_are(tmp_path: Path) -> None:
     asked = ["recommend", loom("nbody"), *launch("nbody"), "--policy", "model", "--machine", one_sm(tmp_path)]
     found = call(*asked, "--json").json

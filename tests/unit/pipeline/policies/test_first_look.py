@@ -39,11 +39,13 @@ def test_what_may_gain_is_built() -> None:
     assert found.rewritten.blocks_per_sm == 4
 
 
+@pytest.mark.rotates("long")
 def test_with_a_launch_every_level_is_built() -> None:
     found = rewrite_kernel(module_of("particles.ptx"), request_for("particles.ptx"))
     assert all(level.version is not None for level in found.tried)
 
 
+@pytest.mark.rotates("long")
 def test_what_is_in_local_memory_may_be_saved_at_any_level() -> None:
     """Nothing is known then of what its code would gain with nothing spilled."""
     module, request = module_of("particles.ptx"), Request(kernel="particles", machine=MACHINE, policy="model")

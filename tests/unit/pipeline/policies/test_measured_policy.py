@@ -89,6 +89,7 @@ def test_no_level_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.reason == "there is no level but the original's, which is taken in another order"
 
 
+@pytest.mark.rotates("long")
 def test_other_allocators_have_their_turn_at_the_level_that_is_taken() -> None:
     launch = load_launch(sample_file("nbody.toml"), "test")
     module = load(sample_file("nbody.loom"))

@@ -46,6 +46,7 @@ def test_it_takes_what_the_emulator_finds_fastest(name: str, blocks: int) -> Non
     assert "by the model" in found.reason
 
 
+@pytest.mark.rotates("long")
 def test_of_levels_that_it_cannot_tell_apart_it_may_take_the_lesser() -> None:
     """nbody at 6 blocks gains 3 % more in the emulator, with words in local memory that 5 blocks need not."""
     found = chosen("nbody.loom")
@@ -68,6 +69,7 @@ def test_no_gain_leaves_the_original() -> None:
     assert [t.reason.endswith("by the model") or t.reason.startswith("as ") for t in found.tried] == [True] * 3
 
 
+@pytest.mark.rotates("long")
 def test_only_what_is_taken_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Module] = []
     monkeypatch.setattr(steps, "require_proof", lambda _, rewritten, *__: asked.append(rewritten))
@@ -81,6 +83,7 @@ def test_only_what_is_taken_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [alone.rewritten.module]
 
 
+@pytest.mark.rotates("long")
 def test_what_cannot_be_proven_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of FDTD3d's levels the better one is refused, then both; then the other order, too: the input is left."""
     refused: list[int] = []

@@ -82,6 +82,7 @@ RUNTIME = {
 }
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("name", sorted(RUNTIME))
 def test_the_runtime_asks_for_nothing_of_a_launch(name: str) -> None:
     """It numbers blocks and threads over all their axes, and has variables of its own, as the compiler has."""

@@ -169,6 +169,7 @@ def test_versions_with_slots_are_held_too_and_local_beside_them() -> None:
         assert (outcome.local.slots, outcome.local.blocks_per_sm) == (0, blocks)
 
 
+@pytest.mark.rotates("long")
 def test_what_holds_code_without_slots_is_told_for_cuda() -> None:
     """Also where slots that are used are what holds the rewrite."""
     launch = load_launch(sample_file("nbody.toml"), "test")

@@ -68,6 +68,7 @@ def made(text: str, compare: Any = "exact", shape: int = 32) -> Subject:
     return Subject("made", write_module(module), kernel, launch, load_machine("gtx680"))
 
 
+@pytest.mark.rotates("long")
 def test_levels_are_all_that_the_machine_holds_the_originals_own_and_those_below_it() -> None:
     one = subject("nbody")
     module = read_module(one.binary)
@@ -102,6 +103,7 @@ def test_below_the_originals_level_fewer_blocks_of_it_are_resident(tmp_path: Pat
     assert {row.same_results for row in rows} == {True}
 
 
+@pytest.mark.rotates("long")
 def test_rows_have_what_rewrite_has(tmp_path: Path) -> None:
     one = subject("nbody")
     asked = asked_of(one, (6,), allocators=("best",), engine="numba")
@@ -126,6 +128,7 @@ def test_rows_have_what_rewrite_has(tmp_path: Path) -> None:
     assert list(columns_of(told)) == [column.name for column in COLUMNS]
 
 
+@pytest.mark.rotates("long")
 def test_one_program_with_as_many_blocks_is_run_once(tmp_path: Path) -> None:
     """callchain fits at every level: all that allocators make of it are two programs."""
     asked = asked_of(subject("callchain"), allocators=("local", "unified", "best"), schedulers=("lrr", "gto"))

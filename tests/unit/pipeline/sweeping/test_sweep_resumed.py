@@ -52,6 +52,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Path, int]:
     return csv_bytes(rows), folder, tally.done
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize(("number", "when"), [(0, "before"), (2, "after"), (3, "before")])
 def test_after_a_kill_what_was_finished_is_taken_from_the_cache(
     tmp_path: Path, whole: tuple[bytes, Path, int], number: int, when: str

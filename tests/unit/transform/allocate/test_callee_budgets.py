@@ -32,6 +32,7 @@ from tests.support.paths import sample_file
 from tests.support.programs.builder import program
 
 
+@pytest.mark.rotates("long")
 def test_callees_do_not_hide_latencies_at_the_cost_of_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_price, "local_price", lambda _: LOCAL_COST)  # costs with a machine and without it
     ptx = sample_file("heartwall.ptx")

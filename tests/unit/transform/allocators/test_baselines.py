@@ -78,6 +78,7 @@ def test_ptxas_moves_only_what_the_kernel_itself_spills() -> None:
     assert {name for name, space in vendors if space == Space.LOCAL} == {name for name, _ in ours} - {"callchain"}
 
 
+@pytest.mark.rotates("long")
 def test_ptxas_takes_its_own_budget_where_the_machine_is_known() -> None:
     module = load(sample_file("nbody.loom"))
     machine = load_machine("gtx680")

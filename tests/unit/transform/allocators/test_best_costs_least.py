@@ -137,6 +137,7 @@ def test_exact_costs_no_more_than_best_and_nothing_less_than_the_bound(name: str
     assert all(report.bound <= report.value for report in exact.solver)
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("seed", [0, 12, 33])
 def test_best_costs_no_more_than_with_fewer_slots_in_mind(seed: int) -> None:
     """What leaves the registers hangs on how many slots are expected: 33 cost less with the vendor's number of them."""

@@ -158,6 +158,7 @@ def test_whole_blocks_end_behind_their_region() -> None:
     assert np.array_equal(left(made.module, made.merge.launch(launch())), expected)
 
 
+@pytest.mark.rotates("long")
 def test_many_ends_fit_on_the_reconvergence_stack() -> None:
     """Each lane leaves once, so 60 branches take 31 entries at most."""
     ends = "".join(f"    ISETP.EQ.AND P0, PT, R0, {n:#x}, PT\n    @P0 EXIT\n    LDS.32 R7, [R1]\n" for n in range(60))

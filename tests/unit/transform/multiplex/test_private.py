@@ -78,6 +78,7 @@ def test_samples_with_private_copies_leave_the_same(name: str, count: int) -> No
     assert same(name, made.module, made.merge.launch(launch))
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_that_get_the_public_part_as_they_run_leave_the_same_and_are_proven(name: str) -> None:
     module, launch, _ = sample(name)

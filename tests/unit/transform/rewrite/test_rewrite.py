@@ -93,6 +93,7 @@ def test_nonsense_is_a_usage_error(registers, slots, allocator):
         rewrite(assemble(CALLEE_RESULTS_ALIKE), "k", registers, slots, allocator)
 
 
+@pytest.mark.rotates("long")
 def test_cpsat_is_never_worse_and_reports_its_gap():
     module = random_original(8)
     least = minimum_registers(module, "k")

@@ -114,6 +114,7 @@ def left(module: Module, launch: Launch) -> dict[str, np.ndarray] | None:
         return None
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("name", ["reduction", "matrixMultiply"])
 def test_mutants_of_merged_kernels_are_rejected_or_run_alike(name: str) -> None:
     module, _, made = merged(name, 2)

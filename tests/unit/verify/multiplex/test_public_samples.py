@@ -60,6 +60,7 @@ def left(name: str, module: Module) -> dict[str, np.ndarray]:
     return dict(run_launch(schedule(module, MACHINE), launch.kernel, launch, options).buffers)
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("name", ["reduction", "matrixMultiply", "transpose"])
 def test_mutants_of_small_kernels_are_rejected_or_run_alike(name: str) -> None:
     module, launch, made = sample(name)

@@ -43,6 +43,7 @@ def test_the_best_of_all_is_chosen_and_written(tmp_path: Path) -> None:
     assert run["cycles"] == version["cycles"]
 
 
+@pytest.mark.rotates("long commands")
 def test_today_leaves_out_what_no_gpu_has() -> None:
     found = call(*arguments("matrixVector"), "--today", "--merge", "2", "--json").json
     assert {v["scheme"] for v in found["schemes"]} == {"vtb", "vtb-pipe", "co-vtb"}
@@ -50,6 +51,7 @@ def test_today_leaves_out_what_no_gpu_has() -> None:
     assert found["chosen"]["speedup"] == best(found) == found["shorter"]["speedup"] > 1
 
 
+@pytest.mark.rotates("long commands")
 def test_the_original_is_chosen_where_nothing_gains(tmp_path: Path) -> None:
     made = tmp_path / "rd.loom"
     answer = call(*arguments("reduction"), "-o", str(made))

@@ -16,6 +16,7 @@ LAUNCH = ["--launch", str(sample_file("fourierTransform.toml")), "--size", "test
 NAMED = ["--scheme", "vtb", "--barriers", "named"]
 
 
+@pytest.mark.rotates("long commands")
 @pytest.mark.parametrize("options", [["--scheme", "vtb-pipe"], [*NAMED, "--merge", "2"]])
 def test_what_is_written_runs_and_is_proven_again(options: list[str], tmp_path: Path) -> None:
     made = str(tmp_path / "fft.loom")

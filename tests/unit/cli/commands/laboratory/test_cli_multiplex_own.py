@@ -20,6 +20,7 @@ def arguments(name: str, *more: str) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.rotates("long commands")
 def test_own_words_are_proven_and_written(tmp_path: Path) -> None:
     made = str(tmp_path / "hg.loom")
     found = call(*arguments("histogram", "--regions", "own", "-o", made, "--json")).json
@@ -35,6 +36,7 @@ def test_own_words_are_proven_and_written(tmp_path: Path) -> None:
     assert "HG: blocks use shared memory in turns, vtb of 2, own words: proven for blocks of 64 x 1 x 1" in answer.out
 
 
+@pytest.mark.rotates("long commands")
 def test_where_no_thread_has_words_to_itself_the_reason_is_said_once() -> None:
     """In slidingMD5 all threads of a block read what others have staged."""
     out = call(*arguments("slidingMD5")).out

@@ -15,6 +15,7 @@ LAUNCH = ["--launch", str(sample_file("fourierTransform.toml")), "--size", "test
 COMMAND = ["multiplex", FFT, *LAUNCH, "--machine", "gtx285", "--no-emulate"]
 
 
+@pytest.mark.rotates("long commands")
 def test_no_figure_of_a_run_is_there() -> None:
     found = call(*COMMAND, "--scheme", "vtb", "--json").json
     assert (found["original"]["cycles"], found["original"]["blocks_per_sm"]) == (None, 1)
@@ -31,6 +32,7 @@ def test_no_figure_of_a_run_is_there() -> None:
     assert "not compared  proven\n" in text
 
 
+@pytest.mark.rotates("long commands")
 @pytest.mark.parametrize(("scheme", "name"), [
     (["vtb", "--merge", "4"], "vtb of 4"), (["vtb-pipe"], "vtb-pipe of 2"), (["hw"], "hw"),
 ])  # fmt: skip

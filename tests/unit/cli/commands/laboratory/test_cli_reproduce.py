@@ -12,7 +12,7 @@ from tests.support.kits.cli import SAMPLES, call, refused
 from tests.support.kits.report.browser import browser, look_at
 from tests.support.kits.report.reproduced import reproduced
 
-TOGETHER = pytest.mark.rotates("long commands", "reproduce")
+TOGETHER = pytest.mark.rotates("reproduce", "reproduce")
 """Whoever looks at the long run takes turns together."""
 LINE = ("reproduce", "unified", "hotspot", "--machine", "c2075", "--size", "test", "--jobs", "1")
 

@@ -10,6 +10,9 @@ import pytest
 from tests.support.kits.cli import SAMPLES, call, refused
 from tests.support.kits.report.reproduced import MULTIPLEX, reproduced_multiplex
 
+TOGETHER = pytest.mark.rotates("reproduce", "reproduce")
+"""Whoever looks at the long run takes turns together."""
+
 
 @pytest.fixture(scope="module")
 def fft(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
@@ -17,6 +20,7 @@ def fft(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     return reproduced_multiplex(tmp_path_factory)
 
 
+@TOGETHER
 def test_a_kernel_on_one_machine(fft: tuple[dict[str, Any], str]) -> None:
     found, _ = fft
     (kernel,) = found["kernels"]
@@ -42,6 +46,7 @@ def test_a_kernel_on_one_machine(fft: tuple[dict[str, Any], str]) -> None:
     assert kernel["free_blocks"] == 5, "as many as registers allow"
 
 
+@TOGETHER
 def test_the_choice_is_the_best_proven_version(fft: tuple[dict[str, Any], str]) -> None:
     (kernel,) = fft[0]["kernels"]
     merged = [v["speedup"] for v in kernel["schemes"] if v["merge"] is not None and v["speedup"]]
@@ -52,6 +57,7 @@ def test_the_choice_is_the_best_proven_version(fft: tuple[dict[str, Any], str]) 
     assert (kernel["auto"]["any"]["scheme"], kernel["auto"]["any"]["shorter_regions"]) == ("hw", True)
 
 
+@TOGETHER
 def test_means_are_beside_the_papers(fft: tuple[dict[str, Any], str]) -> None:
     (machine,) = fft[0]["machines"]
     means = {mean["name"]: mean for mean in machine["means"]}
@@ -68,6 +74,7 @@ def test_means_are_beside_the_papers(fft: tuple[dict[str, Any], str]) -> None:
     assert (machine["region_share"], machine["paper_region_share"]) == (0.1199, 0.256)
 
 
+@TOGETHER
 def test_the_text_begins_with_its_answer(fft: tuple[dict[str, Any], str]) -> None:
     found, text = fft
     best = next(mean["here"] for mean in found["machines"][0]["means"] if mean["name"] == "best")

@@ -28,6 +28,7 @@ def imported(name: str, folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.rotates("long commands")
 def test_all_kernels_are_rewritten_and_the_whole_is_compared(tmp_path: Path) -> None:
     source, out = imported("diffusion", tmp_path), str(tmp_path / "new.loom")
     found = call("rewrite", source, *launch("diffusion", "--registers", "10"), "-o", out, "--json").json
@@ -49,6 +50,7 @@ def test_all_kernels_are_rewritten_and_the_whole_is_compared(tmp_path: Path) -> 
     assert verified["kernels"] == [k["kernel"] for k in found["kernels"]]
 
 
+@pytest.mark.rotates("long commands")
 def test_one_kernel_is_rewritten_and_the_others_stay(tmp_path: Path) -> None:
     source, out = imported("lu", tmp_path), str(tmp_path / "new.loom")
     line = ["rewrite", source, *launch("lu"), "--kernel", "perimeter", "--registers", "12", "-o", out]

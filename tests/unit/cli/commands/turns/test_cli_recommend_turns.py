@@ -31,6 +31,7 @@ def advice(taken: Taken, one_sm: str) -> tuple[Any, str]:
     return call(*command, "--json").json["recommendations"][0], call(*command).out
 
 
+@pytest.mark.rotates("long commands")
 def test_merged_blocks_are_recommended(advice: tuple[Any, str]) -> None:
     found, out = advice
     assert found["turns"]["chosen"]["scheme"] == "vtb"
@@ -60,6 +61,7 @@ def test_the_next_step_writes_what_is_recommended(
     assert (tmp_path / "chase.out.loom").exists()
 
 
+@pytest.mark.rotates("long commands")
 def test_merged_blocks_that_leave_sms_idle_are_not_recommended(taken: Taken) -> None:
     """Seven blocks on thirty SMs run side by side; two merged ones take longer, though one SM alone is faster."""
     command = ["recommend", taken.binary, "--launch", taken.launch, *MACHINE, "--multiplex", "today"]

@@ -59,6 +59,7 @@ def test_the_record_says_how_it_was_made(taken: Taken) -> None:
     assert len(str(record["input_sha256"])) == 64
 
 
+@pytest.mark.rotates("long commands")
 def test_a_gain_of_nothing_is_not_taken(taken: Taken, tmp_path: Path) -> None:
     """Where a block is alone on the grid, merged blocks bring nothing. The reason and the limit are said."""
     launch, made = tmp_path / "one.toml", tmp_path / "one.loom"

@@ -12,6 +12,7 @@ from tests.unit.cli.commands.turns.conftest import MACHINE, Taken
 pytestmark = pytest.mark.usefixtures("shared_versions")
 
 
+@pytest.mark.rotates("long commands")
 def test_every_version_has_a_row(taken: Taken, tmp_path: Path) -> None:
     command = ["sweep", taken.binary, "--launch", taken.launch, *MACHINE, "--multiplex", "any", "--levels", "1",
                "--allocators", "local", "--jobs", "1", "--cache", str(tmp_path)]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import MalformedInput
+from tests.support.kits.suite import rotation
 from tests.support.oracles.arithmetic.integers import bits, check, number
 from tests.support.ptx.elementwise import element_kernel
 from tests.support.ptx.harness import imported
@@ -146,7 +147,8 @@ def test_fields_by_registers(size: int) -> None:
 @pytest.mark.parametrize("size", [32, 64])
 def test_fields_by_constants(size: int) -> None:
     b = f"b{size}"
-    for chosen in (PLACES[k : k + 10] for k in range(0, len(PLACES), 10)):
+    for first in rotation.sample(range(0, len(PLACES), 10), "places"):
+        chosen = PLACES[first : first + 10]
         body = "".join(
             f"bfe.u{size} %r{3 * k}, %a0, {p}, {n}; bfe.s{size} %r{3 * k + 1}, %a0, {p}, {n};"
             f"bfi.b{size} %r{3 * k + 2}, %a0, %a1, {p}, {n};"

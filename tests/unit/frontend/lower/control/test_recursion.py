@@ -209,6 +209,7 @@ def test_frames_and_stack_that_local_memory_does_not_hold() -> None:
         imported(text, stack_bytes=1 << 22)
 
 
+@pytest.mark.rotates("long")
 def test_more_values_than_registers_before_and_across_the_call() -> None:
     """300 live at once, of which 150 are needed behind the call: what is spilled for want of registers has one place
     for all frames, what lives across the call one in each."""
