@@ -66,6 +66,19 @@ def test_what_belongs_together_runs_together(quarters: list[list[str]]) -> None:
     assert sorted(sum(one in quarter for one, _ in TOGETHER) for quarter in quarters) == [0, 0, 0, 5]
 
 
+def test_eight_parts_are_halves_of_quarters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a commit's eighth, two commits of one quarter have two."""
+    eighths = [(one, Turn(parts=rotation.EIGHTH)) for one, _ in CASES]
+    ran: dict[int, set[str]] = {}
+    for n in range(100):
+        monkeypatch.setenv(rotation.COMMIT, str(n))
+        now = rotation.part(rotation.EIGHTH)
+        assert now is not None
+        ran[now] = {*running(eighths, str(n), monkeypatch)}
+    assert Counter(one for found in ran.values() for one in found) == dict.fromkeys((one for one, _ in CASES), 1)
+    assert {len(found) for found in ran.values()} == {2, 3}
+
+
 def test_without_a_commit_all_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert running(TESTS, "", monkeypatch) == [one for one, _ in TESTS]
 

@@ -20,6 +20,7 @@ from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
 from tests.fuzz.programs import options
 from tests.support.generator.programs import generate
+from tests.support.kits.suite import rotation
 from tests.support.kits.transform.rewrite_judge import HEURISTICS, MACHINE, MAX_CYCLES
 from tests.support.kits.transform.wide_cases import HOLES, report_on
 
@@ -32,6 +33,7 @@ HOLED_PARTS = 5
 Record = Callable[[str, object], None]
 
 
+@pytest.mark.rotates(parts=rotation.EIGHTH)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_wide_programs_survive_rewriting(part: int, record_property: Record) -> None:
     counts: Counter[str] = Counter()

@@ -80,7 +80,7 @@ def padded(given: tuple[Module, Launch, Merged]) -> bool:
 
 def test_random_merged_kernels_are_proven() -> None:
     """Not all large ones of blocks that are padded; the next but one counts these."""
-    tried, seeds = 0, rotation.sample(range(2 * SEEDS), "merged kernels")
+    tried, seeds = 0, rotation.sample(range(2 * SEEDS), "merged kernels", rotation.EIGHTH)
     for seed in seeds:
         for count, order in ((2, TURNS), (3, TURNS), (2, PIPED), (2, HANDED), (3, HANDED)):
             given = kernel(seed, count, order)
@@ -108,7 +108,8 @@ def test_random_padded_kernels_are_proven() -> None:
     in which they meet. Loops with votes in them are not always told from loops that wait for others."""
     found: Counter[bool] = Counter()
     ways = ((2, TURNS), (5, TURNS), (2, PIPED), (3, HANDED))
-    for (count, order), seed in rotation.sample([*product(ways, range(2 * SEEDS + 1))], "padded kernels"):
+    cases = [*product(ways, range(2 * SEEDS + 1))]
+    for (count, order), seed in rotation.sample(cases, "padded kernels", rotation.EIGHTH):
         given = kernel(seed, count, order, partial=True)
         if given is not None:
             ok = proven(given[0], given[2].module, given)
@@ -118,6 +119,7 @@ def test_random_padded_kernels_are_proven() -> None:
     assert found[True] > 8 * found[False]
 
 
+@pytest.mark.rotates("mutants of merged kernels")
 @pytest.mark.parametrize("order", PADDED)
 def test_mutants_of_padded_kernels_are_rejected_or_run_alike(order: str) -> None:
     rejected: Counter[str] = Counter()
@@ -140,6 +142,7 @@ def late_kinds(given: tuple[Module, Launch, Merged]) -> set[str]:
     return kinds(check_merged(given[0], given[2].module, "k", merge.block, merge.count, merge.axis))
 
 
+@pytest.mark.rotates("mutants of merged kernels")
 @pytest.mark.parametrize(
     ("order", "seeds", "changes"),
     [

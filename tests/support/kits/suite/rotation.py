@@ -1,4 +1,5 @@
-"""A quarter of the random cases each time. Which quarter follows from the commit, so that four in a row see most.
+"""A quarter of the random cases each time, of the longest an eighth. Which one follows from the commit, so that four
+in a row see most.
 
 `make test` names the commit. Without one all cases run, as in `make test-full`. A case that has ever failed is in
 `tests/always.txt`, a line each, and is never left out.
@@ -16,15 +17,17 @@ from typing import TypeVar
 from tests.support.paths import ROOT
 
 PARTS = 4
+EIGHTH = 2 * PARTS
+"""For what is long and random, with many cases."""
 COMMIT = "BINALLOC_ROTATE"
 """The variable of the environment that names the commit, or any other text; unset or empty: all cases run."""
 T = TypeVar("T")
 
 
-def part() -> int | None:
-    """Which quarter runs, from 0 on; None: all."""
+def part(parts: int = PARTS) -> int | None:
+    """Which quarter, or other part, runs, from 0 on; None: all."""
     commit = os.environ.get(COMMIT, "")
-    return _number(commit) % PARTS if commit else None
+    return _number(commit) % parts if commit else None
 
 
 @cache
@@ -34,18 +37,19 @@ def always() -> frozenset[str]:
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
-def sample(items: Sequence[T], name: str) -> list[T]:
+def sample(items: Sequence[T], name: str, parts: int = PARTS) -> list[T]:
     """Return a quarter of the items in their order, at least one; all of them where all cases run.
 
     name: what is sampled. It says where the quarter begins, so that not all groups begin at their first item.
+    parts: into how many parts the items are divided.
     """
-    now = part()
+    now = part(parts)
     if now is None or not items:
         return [*items]
-    return _quarter(items, name, now, min(PARTS, len(items)))
+    return _part(items, name, now, min(parts, len(items)))
 
 
-def _quarter(items: Sequence[T], name: str, now: int, parts: int) -> list[T]:
+def _part(items: Sequence[T], name: str, now: int, parts: int) -> list[T]:
     return [item for place, item in enumerate(items) if (place + now + _number(name)) % parts == 0]
 
 
@@ -55,6 +59,7 @@ class Turn:
 
     group: str = ""  #: whose members take turns: cases and whole tests of any modules
     together: str = ""  #: tests of a group with the same text here run in the same quarter
+    parts: int = PARTS  #: into how many parts the members are divided
 
 
 def left_out(tests: Iterable[tuple[str, Turn]]) -> frozenset[str]:
@@ -64,23 +69,23 @@ def left_out(tests: Iterable[tuple[str, Turn]]) -> frozenset[str]:
     without cases with the others of their module: of fewer than four, one runs each time. In a group that has a name
     each runs in one quarter of four, however few there are.
     """
-    groups: dict[tuple[str, str], dict[str, list[str]]] = {}
+    groups: dict[tuple[str, str, int], dict[str, list[str]]] = {}
     for one, turn in tests:
         assert turn.group or not turn.together, f"{one}: together, but in no group"
         group, case, _ = one.partition("[")
-        name = ("named", turn.group) if turn.group else ("", group if case else one.split("::")[0])
-        groups.setdefault(name, {}).setdefault(turn.together or one, []).append(one)
-    now = part()
-    if now is None:
-        return frozenset()
+        whose = ("named", turn.group) if turn.group else ("", group if case else one.split("::")[0])
+        groups.setdefault((*whose, turn.parts), {}).setdefault(turn.together or one, []).append(one)
     left = set[str]()
-    for (named, name), members in groups.items():
-        running = _quarter(sorted(members), name, now, PARTS) if named else chosen([*members])
+    for (named, name, parts), members in groups.items():
+        now = part(parts)
+        if now is None:
+            return frozenset()
+        running = _part(sorted(members), name, now, parts) if named else chosen([*members], parts)
         left.update(one for member, ids in members.items() if member not in running for one in ids)
     return frozenset(left - always())
 
 
-def chosen(ids: Sequence[str]) -> frozenset[str]:
+def chosen(ids: Sequence[str], parts: int = PARTS) -> frozenset[str]:
     """Return those cases of one test that run this time.
 
     The cases of a matrix are shuffled before a quarter is taken, so that each value of each axis has its turn. The
@@ -89,7 +94,7 @@ def chosen(ids: Sequence[str]) -> frozenset[str]:
     """
     module = ids[0].split("::")[0]
     shuffled = sorted(ids, key=lambda one: (_number(f"{module}[{one.partition('[')[2]}"), one))
-    return frozenset(sample(shuffled, module))
+    return frozenset(sample(shuffled, module, parts))
 
 
 def _number(text: str) -> int:
