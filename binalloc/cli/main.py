@@ -11,6 +11,7 @@ from binalloc.cli.commands.import_ptx import import_ptx
 from binalloc.cli.commands.inspect import diff, inspect
 from binalloc.cli.commands.laboratory.multiplex import multiplex
 from binalloc.cli.commands.laboratory.reproduce import reproduce
+from binalloc.cli.commands.laboratory.share import share
 from binalloc.cli.commands.laboratory.smem_cost import smem_cost
 from binalloc.cli.commands.launch_skeleton import launch_skeleton
 from binalloc.cli.commands.machines import machines
@@ -55,6 +56,6 @@ def main() -> None:
 
 for _command in (
     asm, compare, demo, diff, disasm, import_ptx, inspect, launch_skeleton, machines, multiplex, recommend, reproduce,
-    rewrite, run, schedule, smem_cost, sweep, verify,
+    rewrite, run, schedule, share, smem_cost, sweep, verify,
 ):  # fmt: skip
     main.add_command(_command)

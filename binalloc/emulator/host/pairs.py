@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count as counting
+from fractions import Fraction
 
 from binalloc.emulator.host.resources import Resources
 from binalloc.errors import Hint, Refused, UsageError
@@ -17,7 +17,7 @@ from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
-from binalloc.models.sharing.pairs import Pairing, Room, threshold, with_threshold
+from binalloc.models.sharing.pairs import Pairing, Room, fitted, threshold, with_threshold
 from binalloc.printable import count
 
 OFF = "off"
@@ -48,12 +48,13 @@ def pairing_of(
     if asked == OFF:
         return None
     room = room_of(machine, need, functions)
-    _require_apart(launch, need)
+    require_apart(launch, need)
     if ":" in asked:
         return _stated(room, asked)
-    found = with_threshold(room, threshold(asked))
+    share = threshold(asked)
+    found = with_threshold(room, share)
     if found is None:
-        raise _no_pair(machine, need, launch, room, asked)
+        raise no_pair(machine, need, room, share)
     return found
 
 
@@ -65,7 +66,7 @@ def limited(pairing: Pairing, alone: int, most: int | None) -> Pairing | None:
     return replace(pairing, blocks=most, pairs=most - alone) if most > alone else None
 
 
-def _require_apart(launch: Launch, need: Resources) -> None:
+def require_apart(launch: Launch, need: Resources) -> None:
     """Raise Refused where the owner of what two blocks share might wait for the other block, or for what it gets by
     BAR.ALLOC."""
     if launch.cooperative:
@@ -103,11 +104,14 @@ def _stated(room: Room, asked: str) -> Pairing:
     return Pairing(alone + pairs, pairs, private)
 
 
-def _no_pair(machine: Machine, need: Resources, launch: Launch, room: Room, asked: str) -> Refused:
-    """Return the refusal of a threshold with which an SM holds no block more. It names what limits the blocks, and how
-    many slots would leave room for a pair."""
-    answer = machine.occupancy(need.use)
-    use = need.use
+def no_pair(machine: Machine, need: Resources, room: Room, share: Fraction | None) -> Refused:
+    """Return the refusal of a kernel of which an SM would hold no block more.
+
+    It names what limits the blocks, and how many slots would leave room for a pair. share: the threshold; None: as many
+    private bytes as fit.
+    """
+    use, answer = need.use, machine.occupancy(need.use)
+    asked = "blocks that share" if share is None else f"a threshold of {share}"
     if room.block == 0 or room.most <= room.alone:
         others = [name for name in answer.limiters if name != "shared"] or ["blocks"]
         return Refused(
@@ -117,20 +121,27 @@ def _no_pair(machine: Machine, need: Resources, launch: Launch, room: Room, aske
         )  # fmt: skip
     left = room.total - room.alone * room.block
     found = f"{left:,} bytes left beside {count(room.alone, 'block')} of {room.block:,} on an SM of {machine.name}"
-    if use.slots and room.slots > threshold(asked) * room.block:
-        for slots in counting(use.slots - 1, -1):
-            fewer = Room.of(machine.occupancy(replace(use, slots=slots)), room.total, room.grain)
-            if slots < 0 or with_threshold(fewer, threshold(asked)) is not None:
-                break
-        if slots >= 0:
-            return Refused(
-                "the slots leave no room for a pair of blocks", place=Hint("{sharing}"),
-                found=f"{count(use.slots, 'slot')} a thread, {room.slots:,} bytes; {found}",
-                expected=f"at most {count(slots, 'slot')}", remedy=Hint("Rewrite with {slots} N for fewer slots."),
-            )  # fmt: skip
+    fewer = _slots_that_fit(machine, need, room, share)
+    if fewer is not None:
+        return Refused(
+            "the slots leave no room for a pair of blocks", place=Hint("{sharing}"),
+            found=f"{count(use.slots, 'slot')} a thread, {room.slots:,} bytes; {found}",
+            expected=f"at most {count(fewer, 'slot')}", remedy=Hint("Rewrite with {slots} N for fewer slots."),
+        )  # fmt: skip
     best = left * 1000 // room.block / 1000
     return Refused(
         "no block is gained where blocks share memory", place=Hint("{sharing}"), found=found,
-        expected=f"room for the private part of one more, {threshold(asked)} of a block",
-        remedy=f"Take a threshold of at most {best:.3f}." if best > 0 else None,
+        expected="room for the private part of one more" + (f", {share} of a block" if share is not None else ""),
+        remedy=f"Take a threshold of at most {best:.3f}." if best > 0 and share is not None else None,
     )  # fmt: skip
+
+
+def _slots_that_fit(machine: Machine, need: Resources, room: Room, share: Fraction | None) -> int | None:
+    """Return the most slots a thread with which an SM holds a pair, if there are fewer than now; else None."""
+    if room.slots <= (share or 0) * room.block:
+        return None
+    for slots in reversed(range(need.use.slots)):
+        fewer = Room.of(machine.occupancy(replace(need.use, slots=slots)), room.total, room.grain)
+        if with_threshold(fewer, share) if share is not None else fitted(fewer):
+            return slots
+    return None

@@ -261,7 +261,8 @@ def shared_bytes_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks
     # Every amount between two candidates is allocated like the upper one, so the largest is among them; the quotient
     # serves rules that do not round. More bytes than that do not fit the SM so often, whatever the rule.
     top = min(limits.shared_per_block, limits.shared_per_sm // blocks)
-    for amount in sorted({top, *range(0, top + 1, limits.shared_unit)}, reverse=True):
+    amounts: list[int] = sorted({top, *range(0, top + 1, limits.shared_unit)}, reverse=True)
+    for amount in amounts:
         if model.occupancy(replace(use, shared_bytes=amount, slots=0)).blocks_per_sm >= blocks:
             return amount
     return None

@@ -46,12 +46,20 @@ class Plan:
 class Plans:
     """The plans of a kernel come with what they were made of."""
 
-    room: Room
-    units: Units
+    planner: Planner
     every: int  #: words in the access range of all units
     weight: float  #: how often those are executed, per thread
-    whole: float  #: how often all words are executed
     all: list[Plan]
+
+    @property
+    def room(self) -> Room:
+        """Return the room of an SM."""
+        return self.planner.room
+
+    @property
+    def units(self) -> Units:
+        """Return the variables that can be moved."""
+        return self.planner.units
 
 
 def plans(memory: SharedMemory, machine: Machine, use: KernelUse) -> Plans:
@@ -65,10 +73,8 @@ def plans(memory: SharedMemory, machine: Machine, use: KernelUse) -> Plans:
     if paper is not None:
         given.insert(0, (paper, PAPERS_THRESHOLD))
     every = (1 << len(planner.sizes)) - 1
-    return Plans(
-        planner.room, planner.units, _words(planner.moments, every), in_range(planner.moments, every),
-        sum(moment.weight for moment in planner.moments), [planner.plan(*each) for each in given],
-    )  # fmt: skip
+    found = [planner.plan(*each) for each in given]
+    return Plans(planner, _words(planner.moments, every), in_range(planner.moments, every), found)
 
 
 class Planner:
@@ -78,7 +84,7 @@ class Planner:
     """
 
     def __init__(self, memory: SharedMemory, machine: Machine, use: KernelUse) -> None:
-        self.memory = memory
+        self.memory, self.machine = memory, machine
         self.units = units = units_of(memory)
         grain = max([WORD, *(access.memory.size for access in memory.reach.accesses)])
         self.room = Room.of(machine.occupancy(use), machine.limits.shared_per_sm, grain)
@@ -88,6 +94,7 @@ class Planner:
             for k, extent in enumerate(units.extents)
         ]
         self.moments = _moments(memory, access_ranges(memory.program.graph, units.accesses))
+        self.whole = sum(moment.weight for moment in self.moments)  #: how often all words are executed, per thread
 
     def plan(self, pairing: Pairing, threshold: Fraction | None = None, *, moved: bool = True) -> Plan:
         """Return the plan with a pairing. moved: whether variables may be moved."""

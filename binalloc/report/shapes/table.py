@@ -8,7 +8,7 @@ from binalloc.report.shapes.commands.compare import CompareJson
 from binalloc.report.shapes.commands.demo import DemoJson
 from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
 from binalloc.report.shapes.commands.inspect import InspectJson
-from binalloc.report.shapes.commands.laboratory import ReproduceJson, SmemCostJson
+from binalloc.report.shapes.commands.laboratory import ReproduceJson, ShareJson, SmemCostJson
 from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
 from binalloc.report.shapes.commands.multiplex import MultiplexJson, ReproduceMultiplexJson, TurnsJson
 from binalloc.report.shapes.commands.recommend import RecommendJson
@@ -107,6 +107,7 @@ If the only kernel cannot be rewritten at all, the command fails.
 """,
     ),
     Section("multiplex", (MultiplexJson,)),
+    Section("share", (ShareJson,)),
     Section("sweep", (SweepJson,)),
     Section(
         "reproduce",

@@ -12,7 +12,7 @@ from binalloc.report.table import table
 if TYPE_CHECKING:
     from binalloc.analysis.shared.memory import SharedMemory
     from binalloc.analysis.sharing.releases import Release
-    from binalloc.pipeline.sharing.plans import Plan, Plans
+    from binalloc.pipeline.sharing.plans import Plan, Planner
     from binalloc.report.shapes.parts.shared import PlanJson, ReleaseJson, SharingJson
 
 
@@ -28,12 +28,13 @@ def sharing_of(memory: SharedMemory, machine: Machine, threads: int) -> SharingJ
         "bits": status_bits(machine.limits.blocks_per_sm, machine.limits.warps_per_sm),
         "units": [extent.names for extent in found.units.extents],
         "instructions": found.every,
-        "weight": _part(found.weight, found),
-        "plans": [_plan(plan, found, memory) for plan in found.all],
+        "weight": _part(found.weight, found.planner),
+        "plans": [plan_json(plan, plan.releases, found.planner) for plan in found.all],
     }
 
 
-def _plan(plan: Plan, among: Plans, memory: SharedMemory) -> PlanJson:
+def plan_json(plan: Plan, places: list[Release], among: Planner) -> PlanJson:
+    """Return a plan with releases at some places. among: who has made it."""
     from binalloc.pipeline.sharing.plans import names_of
 
     return {
@@ -45,7 +46,7 @@ def _plan(plan: Plan, among: Plans, memory: SharedMemory) -> PlanJson:
         "shared": names_of(among.units, plan.shared),
         "instructions": plan.instructions,
         "weight": _part(plan.weight, among),
-        "releases": [_release(place, memory) for place in plan.releases],
+        "releases": [_release(place, among.memory) for place in places],
     }
 
 
@@ -59,7 +60,7 @@ def _release(place: Release, memory: SharedMemory) -> ReleaseJson:
     }
 
 
-def _part(weight: float, among: Plans) -> float:
+def _part(weight: float, among: Planner) -> float:
     return round(weight / among.whole, 4) if among.whole else 0.0
 
 
@@ -73,9 +74,9 @@ def sharing_text(found: SharingJson) -> str:
     out += f"shared memory to its last there are {count(found['instructions'], 'instruction')}, "
     out += f"{found['weight']:.0%} of those that it executes (estimated).\n"
     rows = [
-        (plan["threshold"] or "", _units(plan["shared"], found["units"]), plan["pairs"], plan["unshared"],
+        (plan["threshold"] or "", units_text(plan["shared"], found["units"]), plan["pairs"], plan["unshared"],
          plan["blocks_per_sm"], plan["private_bytes"], plan["instructions"], f"{plan['weight']:.0%}",
-         ", ".join(map(_place, plan["releases"])))
+         ", ".join(map(place_text, plan["releases"])))
         for plan in found["plans"]
     ]  # fmt: skip
     head = ["threshold", "shared variables", "pairs", "unshared", "blocks", "private bytes", "instructions", "executed"]
@@ -83,13 +84,13 @@ def sharing_text(found: SharingJson) -> str:
     return out + table(head, rows, left=2)
 
 
-def _place(found: ReleaseJson) -> str:
+def place_text(found: ReleaseJson) -> str:
     """Return a place in words: the instruction behind it, where threads come from, and the condition."""
     out = f"{found['index']}" if found["from_index"] is None else f"{found['index']} from {found['from_index']}"
     return out if found["condition"] is None else f"{out} if {found['condition']}"
 
 
-def _units(names: list[str], units: list[list[str]]) -> str:
+def units_text(names: list[str], units: list[list[str]]) -> str:
     """Return some variables in words: one of each unit, and how many others have to stay with it."""
     inside = [unit for unit in units if unit[0] in names]
     return ", ".join(f"{unit[0]} and {len(unit) - 1} more" if len(unit) > 1 else unit[0] for unit in inside) or "none"

@@ -23,7 +23,7 @@ from binalloc.verify.sharing.flat import Flat
 
 MOST_STATES = 1_000_000
 """Most states of all nodes. Chosen by hand, above any kernel's: it bounds the time on hostile code to some 10 s."""
-SHORT = 6
+SHORT = 5
 """So many branches of a path are shown at most; chosen by hand: nobody follows more."""
 
 
@@ -110,12 +110,12 @@ class Releases:
             if holds is not False:
                 self.released = True
                 if stage == Stage.RELEASED:
-                    self._fail("repeated", "a thread may have executed RELSSP before", place, "RELSSP")
+                    self._fail("repeated", "a thread may have executed RELSSP before", place, "a release")
                 found += self._next(place.node, Stage.RELEASED, known.told(view, True))
             return found if holds else [*found, *self._next(place.node, stage, known.told(view, False))]
         if place.node in self.shared and holds is not False:
             if stage == Stage.RELEASED:
-                self._fail("behind", "may be an access behind a release", place, "RELSSP")
+                self._fail("behind", "may be an access behind a release", place, "a release")
             else:
                 stage = Stage.ACCESSED
         elif stage == Stage.ACCESSED and kind != Flow.EXIT and node.label >= 0:

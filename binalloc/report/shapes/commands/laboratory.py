@@ -1,4 +1,4 @@
-"""This module has the shapes of `reproduce` and `smem-cost`."""
+"""This module has the shapes of `reproduce`, `smem-cost` and `share`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.common import Versioned
+from binalloc.report.shapes.parts.common import OnMachine, Versioned
+from binalloc.report.shapes.parts.shared import SharedJson
 from binalloc.report.shapes.says import says
 
 
@@ -349,3 +350,9 @@ class SmemCostJson(Versioned, SmemCostFields):
     """`smem-cost` prints this object."""
 
     plot: Annotated[str | None, says("path of the figure; null without `--plot`")]
+
+
+class ShareJson(Versioned, OnMachine, SharedJson):
+    """This object is printed by `share`."""
+
+    kernel: Annotated[str, says("name of the kernel")]

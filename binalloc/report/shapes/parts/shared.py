@@ -147,6 +147,59 @@ class PlanJson(TypedDict):
     ]
 
 
+class MovedJson(TypedDict):
+    """This object says where variables of a kernel are that share memory with a partner's."""
+
+    variables: Annotated[list[str], says("variables that keep their distance")]
+    distance: Annotated[int, says("bytes by which they have moved")]
+
+
+class SharedVersionJson(PlanJson):
+    """This object is a version of a kernel whose blocks share memory two by two."""
+
+    option: Annotated[str, says("what `--sharing` of `run` has to be for it")]
+    moved: Annotated[list[MovedJson], says("variables that have moved")]
+    proven: Annotated[
+        bool | None, says("whether the checker has proven it, for all launches with such blocks; null where not asked")
+    ]
+    unproven: Annotated[str | None, says("why it is not proven; null if it is, or if that was not asked")]
+    cycles: Annotated[int | None, says("emulated cycles; null where it was not run to its end")]
+    ended: Annotated[str | None, says("why its run did not end well; null if it did, or if it was not run")]
+    speedup: Annotated[float | None, says("the original's emulated cycles over these; null where there are none")]
+    same_results: Annotated[bool | None, says("whether it left the same as the original; null where it was not run")]
+    share_before: Annotated[
+        float | None,
+        says("share of the lives of blocks in pairs until they got what they share; null where there is none"),
+    ]
+    share_with: Annotated[float | None, says("likewise, while they had it")]
+    share_behind: Annotated[float | None, says("likewise, after they had given it back")]
+
+
+class UnsharedJson(TypedDict):
+    """This object is the original, whose blocks share nothing."""
+
+    blocks_per_sm: Annotated[int, says("blocks that an SM holds")]
+    scheduler: Annotated[str, says("warp scheduler of its run")]
+    cycles: Annotated[int | None, says("emulated cycles; null where it was not run")]
+    oldest_cycles: Annotated[
+        int | None, says("emulated cycles under `oldest`, which `owf` is without pairs; null where it was not run")
+    ]
+
+
+class SharedJson(TypedDict):
+    """This object is what becomes of a kernel whose blocks share memory two by two."""
+
+    original: Annotated[UnsharedJson, says("blocks that share nothing")]
+    release: Annotated[str, says("where threads release what is shared: `opt`, `postdom` or `none`")]
+    edges: Annotated[str, says("whether critical edges are `kept`, or get a block of their own (`jump`)")]
+    bits: Annotated[int, says("bits of an SM that say who shares with whom, and who has what is shared")]
+    versions: Annotated[list[SharedVersionJson], says("versions with pairs, fewest first")]
+    chosen: Annotated[
+        int | None, says("number of the version chosen, from 0; null where none is better than the original")
+    ]
+    output: Annotated[str | None, says("file that was written; null for none")]
+
+
 class SharingJson(TypedDict):
     """This object says how blocks could share a part of their memory, two by two."""
 

@@ -185,6 +185,11 @@ class Lines:
                 ["multiplex", str(sample_file(f"{name}.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
                  str(sample_file(f"{name}.toml")), *options] for name, options in multiplex.items()
             ],
+            "share": lambda: [
+                ["share", str(sample_file(f"{name}.ptx")), "--machine", "gpgpusim-sharing", "--size", "test",
+                 "--launch", str(sample_file(f"{name}.toml")), *options]
+                for name, options in (("backprop", ["--sharing", "0.1"]), ("SRAD2", ["--no-emulate"]))
+            ],
             "schedule": lambda: [["schedule", sample, "-o", new("b.loom")]],
             "import-ptx": lambda: [
                 ["import-ptx", new("bounded.ptx"), "-o", new("bounded.loom")],
@@ -206,6 +211,8 @@ class Lines:
                 ["inspect", sample, *views, "--minimum"],
                 ["inspect", str(sample_file("matrixMultiply.ptx")), "--shared"],
                 ["inspect", str(sample_file("marchingCubes.ptx")), "--shared", "--block", "32"],
+                ["inspect", str(sample_file("backprop.ptx")), "--shared", "--block", "16,16", "--machine",
+                 "gpgpusim-sharing"],
                 ["inspect", file("g.loom"), "--sections", "--cfg"],
                 ["inspect", self._assembled("u.loom", UNINITIALISED), "--webs"],
                 ["inspect", file("rd.loom"), *views],

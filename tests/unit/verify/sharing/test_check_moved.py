@@ -7,7 +7,6 @@ import pytest
 from binalloc.verify.sharing.check import check_shared
 from tests.support.pairs.sharing.lines import BLOCK, HEAD, PRIVATE, judge, kinds, pair
 
-A_THEN, A_NOW = "[R1]", "[R1+0x100]"
 SWAP = """
     o| STS.32 [R1], R0 => STS.32 [R1+0x100], R0
     o| STS.32 [R1+0x100], R8 => STS.32 [R1], R8

@@ -53,7 +53,7 @@ def test_a_finding_names_the_path() -> None:
     report = judge(GUARDED.replace("STG.32", "LDS.32 R4, [R1+0x100]\nSTG.32"))
     (finding,) = report.errors
     assert (finding.function, finding.index, finding.origin_index) == ("k", 10, 8)
-    assert finding.found in ("RELSSP at k+6, by k+7 taken, to k+10", "RELSSP at k+9, to k+10")
+    assert finding.found in ("a release at k+6, by k+7 taken, to k+10", "a release at k+9, to k+10")
 
 
 SPLIT = """

@@ -1,0 +1,209 @@
+"""This module lets blocks of a kernel share memory two by two, and measures what that gives on the emulator.
+
+Needs a laid-out module, and a request with a launch. Leaves versions for several numbers of pairs, each with its
+variables moved and releases inserted as "Scratchpad Sharing in GPUs" has it (section 6), beside the original. Blocks
+that share are scheduled by its owner warp first. Results are compared with the original's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from binalloc.analysis.shared.memory import SharedMemory, shared_memory_of
+from binalloc.analysis.sharing.releases import Release, at_postdominator, releases
+from binalloc.analysis.sharing.touching import staying, touching
+from binalloc.emulator.host.pairs import OFF, no_pair, pairing_of, require_apart
+from binalloc.emulator.host.resources import Resources
+from binalloc.errors import Hint, KernelFault, LimitHit, Refused, UsageError
+from binalloc.isa.instruction import Module
+from binalloc.models.sharing.pairs import Pairing, fitted
+from binalloc.pipeline.original import baseline
+from binalloc.pipeline.request import Preparations, Request
+from binalloc.pipeline.sharing.plans import Plan, Planner
+from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.version import Version
+from binalloc.transform.sharing.share import share_memory
+from binalloc.verify.report import CheckReport
+from binalloc.verify.sharing.check import check_shared
+
+AUTO = "auto"
+"""Stands for all numbers of pairs, each with the most private bytes, of which the fastest is chosen."""
+OPT, POSTDOM, NONE = "opt", "postdom", "none"
+"""Where threads release what is shared: as early as they may; all at one place, a common post-dominator of the last
+accesses; or nowhere, so that blocks have it to their ends."""
+KEPT = "kept"
+"""Critical edges are kept, with a release under the branch's condition in front of it. Otherwise (`jump`) they get a
+block of their own, as in the paper."""
+OWNER_FIRST, OLDEST = "owf", "oldest"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A wish says how blocks are to share memory."""
+
+    sharing: str = AUTO  #: `AUTO`, a threshold, or PAIRS:BYTES
+    release: str = OPT  #: one of the three
+    edges: str = KEPT
+    moved: bool | None = None  #: whether variables are moved; None: where that is possible
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A shared version has blocks that share memory two by two."""
+
+    plan: Plan
+    releases: list[Release]
+    version: Version  #: as it was run, if it was
+    report: CheckReport | None = None  #: of its proof, if there is one
+    same: bool | None = None  #: whether it left the original's results; None where it was not run
+    ended: str | None = None  #: why its run did not end well
+
+    @property
+    def option(self) -> str:
+        """Return what `--sharing` has to be for it."""
+        return f"{self.plan.pairing.pairs}:{self.plan.pairing.private}"
+
+
+@dataclass
+class Sharing:
+    """A sharing is what became of a kernel whose blocks share memory, beside the original."""
+
+    original: Version
+    oldest: Version | None  #: the original under the scheduler `OLDEST`, which `OWNER_FIRST` is without pairs
+    scheduler: str  #: of the original's run
+    planner: Planner
+    tried: list[Shared]
+
+    @property
+    def chosen(self) -> Shared | None:
+        """Return the fastest proven version that left the original's results, None if the original is as fast.
+
+        Of equal ones that with the fewest pairs is taken; without runs the one with the most blocks.
+        """
+        usable = [
+            one for one in self.tried
+            if one.same is not False and one.ended is None and (one.report is None or one.report.ok)
+        ]  # fmt: skip
+        if self.original.cycles is None:
+            return max(usable, key=lambda one: (one.plan.pairing.blocks, one.plan.private), default=None)
+        best = min(usable, key=lambda one: (one.version.cycles or 0, one.plan.pairing.pairs), default=None)
+        return best if best is not None and (best.version.cycles or 0) < self.original.cycles else None
+
+
+def share_kernel(module: Module, request: Request, wish: Wish) -> Sharing:
+    """Return what becomes of a kernel whose blocks share memory as is wished.
+
+    Raises Refused where its blocks cannot share, where an SM would hold no block more, or where variables cannot be
+    moved and have to; UsageError for a wish that is out of range.
+    """
+    assert request.launch is not None
+    _require_unpaired(module, request)
+    original = baseline(module, request)
+    memory = shared_memory_of(module, request.kernel, request.launch.block)
+    need = _need(original, request)
+    require_apart(request.launch, need)
+    planner = Planner(memory, request.machine, need.use)
+    if wish.moved:
+        _require_movable(memory, planner)
+    tried = [
+        _built(module, request, planner, planner.plan(pairing, moved=wish.moved is not False), wish)
+        for pairing in _pairings(planner, need, original, request, wish.sharing)
+    ]
+    oldest = None
+    if request.emulate:
+        original = measure(original, request)
+        oldest = measure(original, request.with_options(scheduler=OLDEST))
+        tried = [_measured(one, original, request) for one in tried]
+    return Sharing(original, oldest, request.options.scheduler, planner, tried)
+
+
+def _need(original: Version, request: Request) -> Resources:
+    """Return what a block of the original needs."""
+    assert request.launch is not None
+    fn = original.module.function(request.kernel)
+    return Resources.of(fn, request.launch, original.registers, original.module.reached(fn), request.options.smm)
+
+
+def _pairings(
+    planner: Planner, need: Resources, original: Version, request: Request, asked: str
+) -> Sequence[Pairing]:
+    """Return the pairings to try. Raises as `share_kernel`."""
+    assert request.launch is not None
+    if asked != AUTO:
+        if asked == OFF:
+            raise UsageError("nothing is to be shared", place=Hint("{sharing}"), found=asked,
+                             expected="auto, a threshold between 0 and 1, or PAIRS:BYTES")  # fmt: skip
+        functions = original.module.reached(original.module.function(request.kernel))
+        found = pairing_of(request.machine, need, request.launch, functions, asked)
+        assert found is not None
+        return [found]
+    pairings = fitted(planner.room)
+    if not pairings:
+        raise no_pair(request.machine, need, planner.room, None)
+    return pairings
+
+
+def _built(module: Module, request: Request, planner: Planner, plan: Plan, wish: Wish) -> Shared:
+    """Return a version for a plan, not yet run."""
+    places = places_of(planner, plan, wish.release, wish.edges)
+    made = share_memory(module, planner.memory, planner.units, plan.distances, places)
+    version = baseline(made, replace(request, prepared=Preparations()))
+    pairing = plan.pairing
+    name = f"{pairing.blocks} blocks, {pairing.pairs} in pairs with {pairing.private} bytes each"
+    assert request.launch is not None
+    report = check_shared(
+        module, made, request.kernel, request.launch.block, plan.private, request.launch.dynamic_shared
+    )  # fmt: skip
+    return Shared(plan, places, replace(version, name=name), report)
+
+
+def places_of(planner: Planner, plan: Plan, release: str, edges: str) -> list[Release]:
+    """Return where threads of a plan's kernel release what is shared, in one of `RELEASES`."""
+    if release == NONE:
+        return []
+    if release == OPT and edges == KEPT:
+        return plan.releases
+    graph = planner.memory.program.graph
+    accesses = touching(planner.memory, planner.units, plan.distances, plan.private)
+    return at_postdominator(graph, accesses) if release == POSTDOM else releases(graph, accesses, guards=False)
+
+
+def _measured(one: Shared, original: Version, request: Request) -> Shared:
+    """Return a version after its run."""
+    try:
+        version = measure(one.version, request.with_options(scheduler=OWNER_FIRST, sharing=one.option))
+    except (KernelFault, LimitHit) as error:
+        return replace(one, ended=error.message)
+    return replace(one, version=version, same=same_results(request, original, version))
+
+
+def _require_unpaired(module: Module, request: Request) -> None:
+    """Raise Refused for a kernel that releases shared memory already."""
+    from binalloc.isa.kinds import Flow
+
+    for fn in module.reached(module.function(request.kernel)):
+        for word, instr in enumerate(fn.instrs):
+            if instr.control == Flow.RELSSP:
+                raise Refused(
+                    "the kernel releases shared memory already", place=f"{fn.name}+{word}", found=instr.name,
+                    expected="a kernel whose blocks share nothing", remedy="Share the original.",
+                )  # fmt: skip
+
+
+def _require_movable(memory: SharedMemory, planner: Planner) -> None:
+    """Raise Refused where an access keeps a variable in its place."""
+    kept = staying(memory, planner.units)
+    if not kept:
+        return
+    extent = next(extent for k, extent in enumerate(planner.units.extents) if kept >> k & 1)
+    places = [
+        access for access in memory.reach.accesses
+        if access.may >> memory.reach.size & 1 or access.may >> extent.first & 1
+    ]  # fmt: skip
+    where = f"{places[0].place.function}+{places[0].place.word}" if places else ", ".join(extent.names)
+    raise Refused(
+        "variables cannot be moved, as not every access is known to stay in one", place=where,
+        found=f"an access that may leave {', '.join(extent.names)}", expected="accesses of known variables",
+        remedy="Leave them where they are.",
+    )  # fmt: skip

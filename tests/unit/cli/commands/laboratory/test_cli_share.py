@@ -1,0 +1,120 @@
+"""`share`: blocks of a kernel share memory two by two; versions are proven, run, compared and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.kits.cli import call
+from tests.support.paths import ROOT
+
+FOLDER = ROOT / "samples" / "sharing"
+MACHINE = ["--machine", "gpgpusim-sharing"]
+
+
+def command(sample: str, *options: str) -> list[str]:
+    """The command for a sample, at its smallest size, in the `python` engine."""
+    file = str(FOLDER / sample)
+    launch = ["--launch", f"{file}.toml", "--size", "test", "--engine", "python"]
+    return ["share", f"{file}.ptx", *launch, *MACHINE, *options]
+
+
+def refused(code: int, line: list[str]) -> str:
+    """What a command says that ends with an exit code. What the import of PTX says comes before."""
+    answer = call(*line)
+    assert answer.code == code, answer.err
+    assert answer.out == ""
+    return answer.err
+
+
+def test_the_fastest_proven_version_is_written_and_runs(tmp_path: Path) -> None:
+    made = str(tmp_path / "made.loom")
+    answer = call(*command("backprop/backprop", "-o", made))
+    assert answer.code == 0, answer.err
+    first, second, *rest = answer.out.splitlines()
+    assert first.startswith("backprop: 1.5")
+    assert first.endswith("times as fast (emulated) with 2 blocks instead of 1, 1 in pairs")
+    assert "cycles under lrr" in second
+    assert rest[-1] == f"{made} was written; it is run with sharing 1:6976, under owf."
+    assert "_ZZ8backpropE8products" in rest[4]
+    assert rest[4].rstrip().endswith("proven")
+    options = ["--launch", f"{FOLDER}/backprop/backprop.toml", "--size", "test", "--engine", "python", *MACHINE]
+    shared = [*options, "--sharing", "1:6976", "--scheduler", "owf", "--check", "--race", "--reference", "--json"]
+    run = call("run", made, *shared).json
+    assert (run["reference"], run["blocks_per_sm"]) == ("same", 2)
+    assert run["stats"]["locks_taken"] == 2
+    again = refused(1, [made if part.endswith(".ptx") else part for part in command("backprop/backprop")])
+    assert "the kernel releases shared memory already" in again
+
+
+def test_json_has_the_lives_of_blocks_and_what_has_moved() -> None:
+    found = call(*command("srad/SRAD2", "--json")).json
+    (one,) = found["versions"]
+    assert found["chosen"] == 0
+    assert found["original"]["blocks_per_sm"] == 1
+    assert found["original"]["oldest_cycles"] > 0
+    assert one["speedup"] == round(found["original"]["cycles"] / one["cycles"], 4) > 1.3
+    assert (one["same_results"], one["proven"], one["unproven"], one["ended"]) == (True, True, None, None)
+    assert one["share_before"] + one["share_with"] + one["share_behind"] == pytest.approx(1, abs=1e-3)
+    assert {name: move["distance"] for move in one["moved"] for name in move["variables"]} == {
+        **dict.fromkeys(("_ZZ5SRAD2E5south", "_ZZ5SRAD2E4east", "_ZZ5SRAD2E12coefficients"), 4608),
+        **dict.fromkeys(("_ZZ5SRAD2E6result", "_ZZ5SRAD2E6pixels"), -6912),
+    }
+    kept = call(*command("srad/SRAD2", "--layout", "keep", "--json")).json["versions"][0]
+    assert kept["moved"] == []
+    assert kept["weight"] > one["weight"]
+
+
+@pytest.mark.parametrize(
+    ("options", "releases"),
+    [
+        ([], [(93, None, "P0"), (104, None, None)]),
+        (["--edges", "jump"], [(104, None, None), (106, 93, None)]),
+        (["--release", "postdom"], [(106, None, None)]),
+        (["--release", "none"], []),
+    ],
+)  # fmt: skip
+def test_places_of_releases(options: list[str], releases: list[tuple[int, int | None, str | None]]) -> None:
+    (one,) = call(*command("backprop/backprop", "--no-emulate", "--json", *options)).json["versions"]
+    found = [(place["index"], place["from_index"], place["condition"]) for place in one["releases"]]
+    assert sorted(found) == sorted(releases)
+    assert (one["proven"], one["cycles"], one["same_results"]) == (True, None, None)
+
+
+def test_a_threshold_and_a_pairing() -> None:
+    (tenth,) = call(*command("dct8x8/DCT3", "--no-emulate", "--json", "--sharing", "0.1")).json["versions"]
+    assert (tenth["blocks_per_sm"], tenth["pairs"], tenth["unshared"], tenth["private_bytes"]) == (12, 5, 2, 216)
+    every = call(*command("dct8x8/DCT3", "--no-emulate", "--json")).json
+    assert [one["pairs"] for one in every["versions"]] == list(range(1, 8))
+    assert every["chosen"] == 6  # without runs that with the most blocks
+    (stated,) = call(*command("dct8x8/DCT3", "--no-emulate", "--json", "--sharing", "2:96")).json["versions"]
+    assert (stated["blocks_per_sm"], stated["private_bytes"], stated["option"]) == (9, 96, "2:96")
+
+
+def test_what_cannot_be_shared() -> None:
+    text = refused(1, command("gaussian/gaussian"))
+    assert "no block is gained where blocks share memory" in text
+    assert "limited by" in text
+    assert "between 0 and 1" in refused(2, command("backprop/backprop", "--sharing", "1.5"))
+    assert "PAIRS:BYTES" in refused(2, command("backprop/backprop", "--sharing", "1:x"))
+    assert "at most 0.741" in refused(1, command("backprop/backprop", "--sharing", "0.9"))
+
+
+def test_variables_that_have_to_move_and_cannot() -> None:
+    text = refused(1, command("heartwall/heartwall_128", "--layout", "move"))
+    assert "variables cannot be moved, as not every access is known to stay in one" in text
+
+
+def test_nothing_is_written_without_a_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from binalloc.pipeline.sharing import sharing
+    from binalloc.verify.report import CheckReport, Finding
+
+    failed = CheckReport(False, [Finding("release", "k", 3, 3, "said so")])
+    monkeypatch.setattr(sharing, "check_shared", lambda *_: failed)
+    made = tmp_path / "made.loom"
+    answer = call(*command("backprop/backprop", "--no-emulate", "-o", str(made)))
+    assert answer.code == 1
+    assert "no version is proven: nothing is written" in answer.err
+    assert "not proven: " in answer.out
+    assert not made.exists()
