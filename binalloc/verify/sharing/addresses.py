@@ -26,7 +26,6 @@ from binalloc.verify.multiplex.walk import STEPS, Again, Assumed, TooLong, Walk
 from binalloc.verify.multiplex.words import Setting, Word
 from binalloc.verify.sharing.flat import Flat
 
-EVERYWHERE = -1  # mask of all blocks
 ALL_ADDRESSES: list[Range] = [(0, LAST)]
 
 
@@ -61,7 +60,7 @@ def _between(low: int, high: int) -> Spread:
 
 
 class _Walk(Walk):
-    """This walk follows nodes of flat code, in which calls and returns are branches."""
+    """This walk follows flat code, in which calls and returns are branches. Threads may be apart everywhere."""
 
     def _through(self, block: int, state: State) -> list[tuple[int, State]]:
         self.block, self.together = block, False
@@ -101,7 +100,7 @@ def reach(flat: Flat, block: tuple[int, int, int] | None, most: int = MOST_THREA
     setting = AnyBlock(limits, most) if block is None else Setting(block, limits)
     live = live_at(graph, [n if m >= 0 else m for n, m in enumerate(label)], before)
     kinds = [node.kind for node in flat.nodes]
-    assumed = Assumed(apart=EVERYWHERE)
+    assumed = Assumed()
     while True:
         walk = _Walk(graph, words, kinds, live, setting, Memory(WORD, False), assumed, flat.clobbered)
         try:

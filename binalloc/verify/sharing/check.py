@@ -47,7 +47,7 @@ from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import check_accesses
 from binalloc.verify.sharing.addresses import reach
 from binalloc.verify.sharing.flat import Flat, Pairings, unknown
-from binalloc.verify.sharing.moves import Bytes, Moves
+from binalloc.verify.sharing.moves import Moves
 from binalloc.verify.sharing.releases import Releases
 
 UNORDERED = ("machine",)  # fields of a function's record that belong to its control codes
@@ -157,7 +157,7 @@ class _Proof:
         found = reach(flat, self.block, most)
         moves = Moves(flat, found, old.info.shared_bytes, self.dynamic)
         moves.check()
-        shared = {access.node for access in moves.accesses if self._reaches(access, moves)}
+        shared = {access.node for access in moves.accesses if access.last >= self.private}
         releases = Releases(flat, found, shared)
         releases.run()
         for pair in pairings.of.values():
@@ -169,10 +169,6 @@ class _Proof:
         self.remarks = releases.remarks
         self._count(flat, moves, shared)
         self.stats["steps"] = found.steps
-
-    def _reaches(self, access: Bytes, moves: Moves) -> bool:
-        """Return whether the new access may reach the shared part."""
-        return access.last >= self.private or (not access.inside and moves.end > self.private)
 
     def _count(self, flat: Flat, moves: Moves, shared: set[int]) -> None:
         """Count words of accesses: each by the weakest of what is known of it in its chains of calls."""

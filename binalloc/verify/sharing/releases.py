@@ -158,8 +158,7 @@ class Releases:
                 node, mask = self.flat.nodes[n], 0
                 for to in self.reach.edges[n]:
                     mask |= asked[to]
-                if node.view.guard is None:
-                    mask &= ~(mask_of(node.view.defs) >> PRED_BASE)
+                mask &= ~(mask_of(node.view.defs) >> PRED_BASE)
                 if node.kind in (Flow.BRANCH, Flow.EXIT, Flow.RELSSP) or n in self.shared:
                     mask |= guard_of(node.view) >> PRED_BASE
                 if mask != asked[n]:

@@ -98,6 +98,49 @@ def test_addresses_are_known_across_calls() -> None:
     assert judge(text.format("LDS.32 R3, [0x100]")).ok
 
 
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("MOV R3, R0", set()),
+        ("ISETP.LT.AND P0, PT, R0, 0x10, PT", {"behind", "repeated"}),
+        ("MOV R1, R0", {"behind"}),
+        ("@P0 MOV R1, R0", {"behind"}),
+    ],
+)
+def test_what_a_function_writes_is_not_known_behind_its_call(word: str, found: set[str]) -> None:
+    text = f"""
+        -| @P0 RELSSP
+        CALL f
+        @P0 BRA X, X
+        LDS.32 R3, [R1+0x100]
+        -| RELSSP
+        X:
+        LDS.32 R3, [R1]
+        EXIT
+        .end
+        .func f
+        CALL g
+        RET
+        .end
+        .func g
+        {word}
+        RET
+    """
+    assert kinds(judge(text)) == found
+
+
+def test_functions_that_functions_call_count() -> None:
+    text = "STS.32 [R1+0x100], R0\nCALL f\n{1}EXIT\n.end\n.func f\nCALL g\nRET\n.end\n.func g\n{0}RET"
+    assert judge(text.format("-| RELSSP\n", "")).ok
+    assert kinds(judge(text.format("-| RELSSP\n", "-| RELSSP\n"))) == {"repeated"}
+
+
+def test_threads_that_end_in_a_function_come_no_further() -> None:
+    text = "-| @P0 RELSSP\nCALL f\nLDS.32 R3, [R1+0x100]\nEXIT\n.end\n.func f\n{0} EXIT\nRET"
+    assert judge(text.format("@P0")).ok
+    assert kinds(judge(text.format("@!P0"))) == {"behind"}
+
+
 def test_a_function_of_another_kernel_may_not_change() -> None:
     text = "CALL f\nEXIT\n.end\n.func f\n-| RELSSP\nRET\n.end\n.kernel other\n{0}EXIT"
     assert judge(text.format("")).ok

@@ -107,6 +107,11 @@ def test_dynamic_memory_is_behind_the_static_and_counts_as_far_as_it_is_known() 
     assert kinds(judge(text, dynamic=None)) == {"bounds"}
 
 
+def test_an_access_that_may_leave_the_memory_is_not_moved() -> None:
+    assert kinds(judge("o| STS.32 [R1+0x180], R0 => STS.32 [R1+0x80], R0\nEXIT")) == {"bounds"}
+    assert judge("STS.32 [R1+0x180], R0\nEXIT").ok
+
+
 UNKNOWN = """
     LDG.32 R2, [R8]
     o| STS.32 [R2], R0 => STS.32 [R2+0x{0}], R0
@@ -147,6 +152,15 @@ def test_a_generic_access_may_reach_everything_and_is_not_moved(distance: str) -
     """
     assert kinds(judge(text)) == ({"distance"} if distance != "0" else set())
     assert kinds(judge("o| LD.32 R3, [R8] => LD.32 R3, [R8+0x4]\nEXIT")) == {"instruction"}
+
+
+@pytest.mark.parametrize(
+    ("register", "last"), [("SR_LANEID", 31), ("SR_WARPID", 31), ("SR_TID.Y", 1023), ("SR_NTID.X", 1024)]
+)
+def test_special_registers_of_any_block(register: str, last: int) -> None:
+    text = f"S2R R2, {register}\nSHF.L.U32 R2, R2, 0x2, RZ\no| STS.32 [R2], R0 => STS.32 [R2+0x4], R0\nEXIT"
+    for words, found in ((last + 2, set()), (last + 1, {"bounds"})):
+        assert kinds(judge(text, block=None, head=HEAD.replace("512", str(4 * words)))) == found
 
 
 def test_without_a_block_size_addresses_are_those_of_any_block() -> None:

@@ -120,6 +120,48 @@ def test_a_release_and_a_loop(before: str, after: str, found: set[str]) -> None:
     assert kinds(judge(LOOP.replace(before, after))) == found
 
 
+def test_a_guard_is_known_at_an_access() -> None:
+    text = "STS.32 [R1+0x100], R0\n-| @P0 RELSSP\n{0} LDS.32 R3, [R1+0x100]\nEXIT"
+    assert judge(text.format("@!P0")).ok
+    assert kinds(judge(text.format("@P0"))) == {"behind"}
+
+
+def test_words_behind_a_jump_to_the_next_word_count() -> None:
+    text = "-| RELSSP\nBRA N, N\nN:\nLDS.32 R3, [R1+0x{0}]\nEXIT"
+    assert judge(text.format("0")).ok
+    assert kinds(judge(text.format("100"))) == {"behind"}
+
+
+def test_no_word_stands_for_two() -> None:
+    text = """
+        @P0 BRA A, X
+        o| STG.32 [R8], R0
+        o| STG.32 [R8], R3
+        o| BRA X
+        A:
+        STG.32 [R8], R0
+        STG.32 [R8], R1
+        X:
+        EXIT
+    """
+    assert kinds(judge(text)) == {"order"}
+
+
+def test_lanes_that_meet_in_the_original_meet() -> None:
+    text = """
+        o| @P0 BRA L, L => @P0 BRA M, M
+        @P1 BRA L, L
+        MOV R3, R0
+        L:
+        STG.32 [R8], R3
+        EXIT
+        -| M:
+        -| STG.32 [R8], R3
+        -| EXIT
+    """
+    assert kinds(judge(text)) == {"reconvergence"}
+
+
 def test_an_endless_loop_repeats_its_release() -> None:
     assert kinds(judge("H:\n-| RELSSP\nBRA H")) == {"repeated"}
     assert judge("-| RELSSP\nH:\nBRA H").ok
@@ -141,7 +183,7 @@ def test_a_way_that_no_thread_takes_counts_for_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("private", "dynamic", "found"),
-    [(256, 0, {"behind"}), (508, 0, {"behind"}), (509, 0, {"behind"}), (512, 0, set()), (0, 0, {"behind"})],
+    [(256, 0, {"behind"}), (508, 0, {"behind"}), (511, 0, {"behind"}), (512, 0, set()), (0, 0, {"behind"})],
 )
 def test_the_shared_part_begins_behind_the_private_bytes(private: int, dynamic: int, found: set[str]) -> None:
     text = "-| RELSSP\nLDS.32 R3, [R1+0x100]\nEXIT"
@@ -169,6 +211,7 @@ def test_the_shared_part_is_one_of_new_addresses() -> None:
     ("text", "found"),
     [
         ("STS.32 [R1+0x100], R0\n@P0 EXIT\n-| RELSSP\nEXIT", []),
+        ("STS.32 [R1+0x100], R0\nBRA X\nX:\n@P0 EXIT\n-| RELSSP\nEXIT", []),
         ("STS.32 [R1+0x100], R0\n@P0 BRA X, X\n-| RELSSP\nX:\nEXIT", ["k+8"]),
         ("STS.32 [R1+0x100], R0\nSTG.32 [R8], R0\n@P0 EXIT\n-| RELSSP\nEXIT", ["k+7"]),
         ("STS.32 [R1], R0\nSTG.32 [R8], R0\n@P0 EXIT\nSTS.32 [R1+0x100], R0\n-| RELSSP\nEXIT", []),
