@@ -16,11 +16,11 @@ from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.transform.schedule.schedule import schedule
+from binalloc.verify.sharing.check import check_shared
 from tests.fuzz.campaign import campaign, timed
-from tests.property.transform.sharing.test_random_pairs import ran, same
 from tests.support.generator.transform.exchanges import exchanging
 from tests.support.generator.transform.wide_exchanges import widely_exchanging
-from tests.support.kits.transform.pairs_of_blocks import RELEASES, narrow, paired, planned, with_variables
+from tests.support.kits.transform.pairs_of_blocks import RELEASES, narrow, paired, planned, ran, same, with_variables
 from tests.support.kits.transform.wide_cases import Report
 from tests.support.programs.builder import program
 
@@ -49,6 +49,8 @@ def _report(seed: int) -> Report:
     made = paired(module, launch, machine, rng.randrange(len(found.all)), release)
     report.counts[f"kernels: {release}"] += 1
     report.counts["moved"] += any(made.plan.distances)
+    proof = check_shared(module, made.module, "k", launch.block, made.plan.private, launch.dynamic_shared)
+    report.counts["proven" if proof.ok else "not proven"] += 1
     plain = schedule(module, machine)
     expected = ran(plain, launch, machine)
     for k, scheduler in enumerate(SCHEDULERS):

@@ -36,6 +36,17 @@ def staying(memory: SharedMemory, units: Units) -> int:
     return found
 
 
+def aligned(memory: SharedMemory, units: Units) -> list[int]:
+    """Return for each unit the number that its distance has to be a multiple of: the alignment of its variables, or the
+    bytes of the widest access to it. Code may know more of an address than the variable's alignment says."""
+    found = [extent.align for extent in units.extents]
+    for access in memory.reach.accesses:
+        unit = unit_of(units, access)
+        if unit is not None:
+            found[unit] = max(found[unit], access.memory.size)
+    return found
+
+
 def touching(memory: SharedMemory, units: Units, distances: Sequence[int], private: int) -> Accesses:
     """Return by function and word 1 where an access may touch the shared part.
 

@@ -29,6 +29,11 @@ class Unit(NamedTuple):
     size: int
     align: int = 4
     stays: int | None = None  #: the address that it has to keep; None: it may be anywhere
+    phase: int = 0  #: what its address is modulo the alignment
+
+    def place(self, end: int) -> int:
+        """Return its lowest address from `end` on."""
+        return end + (self.phase - end) % self.align
 
 
 class Moment(NamedTuple):
@@ -57,9 +62,8 @@ def packed(units: Sequence[Unit], chosen: Iterable[int]) -> dict[int, int]:
     """Return addresses for some units, from 0 on: the most aligned ones first, so that hardly a byte is left empty."""
     found, end = {}, 0
     for number in sorted(chosen, key=lambda k: (-units[k].align, k)):
-        size, align, _ = units[number]
-        found[number] = -(-end // align) * align
-        end = found[number] + size
+        found[number] = units[number].place(end)
+        end = found[number] + units[number].size
     return found
 
 
@@ -68,17 +72,17 @@ def places(units: Sequence[Unit], order: Iterable[int], end: int) -> dict[int, i
 
     In the order given each takes the lowest ones that are free, but for those that stay.
     """
-    found = {k: at for k, (_, _, at) in enumerate(units) if at is not None}
+    found = {k: unit.stays for k, unit in enumerate(units) if unit.stays is not None}
     for number in order:
-        size, align, stays = units[number]
-        if stays is not None:
+        unit = units[number]
+        if unit.stays is not None:
             continue
         taken = sorted((at, at + units[k].size) for k, at in found.items())
-        place = 0
+        place = unit.place(0)
         for first, behind in taken:
-            if place + size <= first:
+            if place + unit.size <= first:
                 break
-            place = max(place, -(-behind // align) * align)
+            place = max(place, unit.place(behind))
         found[number] = place
     return found if all(at + units[k].size <= end for k, at in found.items()) else None
 
@@ -134,8 +138,11 @@ def _inside(unit: Unit, private: int) -> bool:
 
 
 def _solved(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> Choice:
-    """Return the choice that CP-SAT finds. It counts a unit's bytes up to its alignment, which `packed` never exceeds
-    for sizes that are multiples of the alignment, and else by less than one alignment a unit."""
+    """Return the choice that CP-SAT finds.
+
+    It counts a unit's bytes up to its alignment, which `packed` never exceeds for sizes that are multiples of the
+    alignment, and else by less than one alignment a unit.
+    """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -143,7 +150,7 @@ def _solved(units: Sequence[Unit], moments: Sequence[Moment], private: int) -> C
     for var, unit in zip(own, units, strict=True):
         if unit.stays is not None:
             model.add(var == int(_inside(unit, private)))
-    sizes = [-(-unit.size // unit.align) * unit.align for unit in units]
+    sizes = [-(-(unit.size + unit.phase) // unit.align) * unit.align for unit in units]
     model.add(sum(size * var for size, var in zip(sizes, own, strict=True)) <= private)
     hit: dict[int, object] = {}
 

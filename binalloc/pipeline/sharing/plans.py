@@ -15,7 +15,7 @@ from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.sharing.access_ranges import Around, access_ranges
 from binalloc.analysis.sharing.releases import Release, releases
-from binalloc.analysis.sharing.touching import staying, touching
+from binalloc.analysis.sharing.touching import aligned, staying, touching
 from binalloc.analysis.sharing.units import Units, units_of
 from binalloc.bitset import bits
 from binalloc.isa.interface.places import WORD
@@ -90,8 +90,8 @@ class Planner:
         self.room = Room.of(machine.occupancy(use), machine.limits.shared_per_sm, grain)
         stays = staying(memory, units)
         self.sizes = [
-            Unit(extent.size, extent.align, extent.first if stays >> k & 1 else None)
-            for k, extent in enumerate(units.extents)
+            Unit(extent.size, align, extent.first if stays >> k & 1 else None, extent.first % align)
+            for k, (extent, align) in enumerate(zip(units.extents, aligned(memory, units), strict=True))
         ]
         self.moments = _moments(memory, access_ranges(memory.program.graph, units.accesses))
         self.whole = sum(moment.weight for moment in self.moments)  #: how often all words are executed, per thread

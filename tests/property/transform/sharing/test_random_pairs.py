@@ -5,31 +5,17 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
-from binalloc.emulator.runs.options import RunOptions
-from binalloc.emulator.runs.run import Result, run_launch
-from binalloc.isa.instruction import Module
-from binalloc.launch.types import Launch
-from binalloc.models.machines.model import Machine
 from binalloc.transform.schedule.schedule import schedule
+from tests.fuzz.pairs import one
 from tests.support.generator.transform.exchanges import exchanging
 from tests.support.generator.transform.wide_exchanges import widely_exchanging
-from tests.support.kits.transform.pairs_of_blocks import RELEASES, narrow, paired, planned, with_variables
+from tests.support.kits.transform.pairs_of_blocks import RELEASES, narrow, paired, planned, ran, same, with_variables
 from tests.support.programs.builder import program
 
 SEEDS = 48
-
-
-def ran(module: Module, launch: Launch, machine: Machine, **options: object) -> Result:
-    given = RunOptions(machine=machine, **{"check": True, "race": True, **options})  # type: ignore[arg-type]
-    return run_launch(module, "k", launch, given)
-
-
-def same(one: Result, other: Result) -> bool:
-    return all(np.array_equal(one.buffers[k], other.buffers[k]) for k in one.buffers)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -68,3 +54,10 @@ def test_the_engines_agree(seed: int) -> None:
     plain, fast = (ran(made.code, launch, machine, sharing=made.sharing, engine=e) for e in ("python", "numba"))
     assert same(plain, fast)
     assert (plain.cycles, plain.stats) == (fast.cycles, fast.stats)
+
+
+def test_a_moved_variable_keeps_the_alignment_of_its_widest_access() -> None:
+    """A seed of `make fuzz-pairs`: code knows that a variable of words is a multiple of 8."""
+    report = one(4233)
+    assert report.counts["moved"] == 1
+    assert report.failures == []

@@ -7,9 +7,13 @@ import random
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
+
 from binalloc.analysis.shared.memory import shared_memory_of
 from binalloc.analysis.sharing.releases import at_postdominator, releases
 from binalloc.analysis.sharing.touching import touching
+from binalloc.emulator.runs.options import RunOptions
+from binalloc.emulator.runs.run import Result, run_launch
 from binalloc.isa.instruction import Module, SharedVar
 from binalloc.launch.types import Launch
 from binalloc.models.machines.kernel_use import KernelUse
@@ -55,6 +59,16 @@ class Pairs:
     def sharing(self) -> str:
         """The option of its runs."""
         return f"{self.plan.pairing.pairs}:{self.plan.pairing.private}"
+
+
+def ran(module: Module, launch: Launch, machine: Machine, **options: object) -> Result:
+    """A run of kernel `k` that looks for races and for reads of what the block has not written."""
+    given = RunOptions(machine=machine, **{"check": True, "race": True, **options})  # type: ignore[arg-type]
+    return run_launch(module, "k", launch, given)
+
+
+def same(one: Result, other: Result) -> bool:
+    return all(np.array_equal(one.buffers[k], other.buffers[k]) for k in one.buffers)
 
 
 def planned(module: Module, launch: Launch, machine: Machine) -> Plans:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 
 from binalloc.analysis.sharing.access_ranges import around
 from binalloc.bitset import bits
 from binalloc.models.sharing import layout
-from binalloc.models.sharing.layout import Moment, Unit, bytes_of, in_range, least_in_range, packed
+from binalloc.models.sharing.layout import Moment, Unit, bytes_of, in_range, least_in_range, packed, places
 from tests.unit.analysis.sharing.test_access_ranges import BY, FIGURE_7, A, B
 
 
@@ -73,3 +74,30 @@ def test_many_units() -> None:
     found = least_in_range(units, moments, private)
     assert found == least_in_range(units, moments, private)
     assert bytes_of(units, bits((1 << 24) - 1 & ~found.shared)) <= private
+
+
+def test_places_go_round_units_that_stay_and_keep_their_alignment() -> None:
+    units = [Unit(8, 4, stays=4), Unit(4, 4), Unit(8, 8), Unit(8, 8, phase=4)]
+    assert places(units, [1, 2, 3], 40) == {0: 4, 1: 0, 2: 16, 3: 28}
+    assert places(units, [3, 2, 1], 40) == {0: 4, 3: 12, 2: 24, 1: 0}
+    assert places(units, [1, 2, 3], 35) is None
+    assert places([Unit(8, 4, stays=4)], [], 11) is None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_places_are_disjoint(seed: int) -> None:
+    rng = random.Random(f"places {seed}")
+    units, at = [], 0
+    for _ in range(rng.randrange(1, 9)):
+        align = rng.choice((4, 8, 16))
+        at += 4 * rng.randrange(3)
+        size = 4 * rng.randrange(1, 12)
+        units.append(Unit(size, align, at if rng.random() < 0.3 else None, at % align))
+        at += size
+    order = rng.sample(range(len(units)), len(units))
+    found = places(units, order, 4 * at)
+    assert found is not None
+    spans = sorted((found[k], found[k] + unit.size) for k, unit in enumerate(units))
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+    assert all(found[k] % unit.align == unit.phase for k, unit in enumerate(units) if unit.stays is None)
+    assert all(found[k] == unit.stays for k, unit in enumerate(units) if unit.stays is not None)
