@@ -41,7 +41,7 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fra
 @click.argument("original", type=click.Path(allow_dash=True))
 @click.argument("rewritten", type=click.Path(allow_dash=True))
 @all_of(kernel_option, own_machine_option, launch_option, size_option)
-@run_options("host_steps", "smm", "over")
+@run_options("host_steps", "smm", "over", "sharing")
 @json_option
 @click.option(
     "--max-slowdown",

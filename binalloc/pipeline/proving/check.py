@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from binalloc.pipeline.proving.turns import TurnsProof, prove_turns
+from binalloc.emulator.host.pairs import OFF
+from binalloc.pipeline.proving.pairs import judge_as_it_is, prove_pairs, releases_without_record
+from binalloc.pipeline.proving.turns import Three, TurnsProof, prove_turns
 from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.steps.record import MULTIPLEXED
 from binalloc.printable import quoted
@@ -34,10 +36,19 @@ class SymbolicProof:
         return None if self.unchanged == self.kernels and not self.findings else not self.findings
 
 
-def prove_kernels(old: Module, new: Module, names: list[str], machine: Machine, *, whole: bool) -> SymbolicProof:
+def prove_kernels(
+    old: Module, new: Module, names: list[str], machine: Machine, *, whole: bool, sharing: str = OFF,
+    block: Three | None = None,
+) -> SymbolicProof:  # fmt: skip
     """Check the named kernels of `new` against `old`. whole: whether both binaries should have no other kernels.
-    machine: the one for which kernels were made whose blocks use shared memory in turns."""
+    machine: the one for which kernels were made whose blocks use shared memory in turns. sharing: the option of runs;
+    block: of its launches, None where there are none. Both are for releases that no record speaks of."""
+    by_hand = releases_without_record(old, new, names)
+    if by_hand:
+        return _by_hand(old, new, names, by_hand, block, sharing)
     made, turns = prove_turns(old, new, names, machine)
+    made, pairs = prove_pairs(made, new, names, machine)
+    turns += pairs
     lost = [one.missing for one in turns if one.missing]
     if any(one.module is None for one in turns):
         return SymbolicProof(names, [], lost, [], _hint(old, new), turns)
@@ -47,6 +58,24 @@ def prove_kernels(old: Module, new: Module, names: list[str], machine: Machine, 
         made_again = "the kernel whose blocks take turns, made again by its record"
         notes.insert(0, f"the original of {kernels} is here {made_again}")
     return SymbolicProof(names, unchanged, lost + findings, notes, _hint(old, new) if findings else None, turns)
+
+
+def _by_hand(
+    old: Module, new: Module, names: list[str], by_hand: list[str], block: Three | None, sharing: str
+) -> SymbolicProof:
+    """Return what is proven of kernels of which some release shared memory, with no record."""
+    findings, notes = [], []
+    for name in by_hand:
+        report = judge_as_it_is(old, new, name, block, sharing)
+        if report is None:
+            findings.append(f"{name}: it releases shared memory, and nothing says how many bytes are private")
+        else:
+            findings += [str(error) for error in report.errors]
+            notes += [str(note) for note in report.notes]
+    others = [name for name in names if name not in by_hand]
+    more, remarks, unchanged = _check(old, new, others, whole=False) if others else ([], [], [])
+    hint = None if ":" in sharing else "say how blocks share memory, as PAIRS:BYTES"
+    return SymbolicProof(names, unchanged, findings + more, notes + remarks, hint, [])
 
 
 def kernels_to_prove(old: Module, new: Module, kernel: str | None) -> list[str]:

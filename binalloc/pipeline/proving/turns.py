@@ -20,6 +20,9 @@ from binalloc.pipeline.multiplex.record import was_made
 from binalloc.pipeline.multiplex.shorter import own_words, shorter_regions
 from binalloc.pipeline.request import Request
 
+Three = tuple[int, int, int]
+"""Threads of a block along x, y and z."""
+
 
 @dataclass(frozen=True)
 class TurnsProof:
@@ -27,7 +30,7 @@ class TurnsProof:
 
     kernel: str
     scheme: str  #: the version's name, as in reports
-    block: tuple[int, int, int]  #: threads of the original's blocks: for others there is no proof
+    block: Three  #: threads of the original's blocks: for others there is no proof
     missing: str  #: what could not be proven, "" for nothing
     #: the original with the scheme, in front of allocation; None if it cannot be made again
     module: Module | None
@@ -75,7 +78,7 @@ def _prove(old: Module, new: Module, name: str, wanted: Wanted, machine: Machine
     except BinallocError as error:
         text = f"{name}: the scheme cannot be made again of the original: {error}"
         return TurnsProof(name, wanted.name, launch.block, text, None)
-    return TurnsProof(name, wanted.name, launch.block, missing, _for_blocks(module, name, block))
+    return TurnsProof(name, wanted.name, launch.block, missing, for_blocks(module, name, block))
 
 
 def _changed_beside(old: Module, made: Module, name: str) -> str:
@@ -87,7 +90,7 @@ def _changed_beside(old: Module, made: Module, name: str) -> str:
     return str(found[0]) if found else ""
 
 
-def _for_blocks(module: Module, name: str, block: tuple[int, int, int]) -> Module:
+def for_blocks(module: Module, name: str, block: Three) -> Module:
     """Return the module with the required size of a kernel's blocks, and without a map to the original: the binary's
     map leads to this module."""
     functions = [

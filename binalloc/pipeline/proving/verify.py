@@ -66,7 +66,10 @@ def verify_rewrite(
     from binalloc.launch.program.types import Program
 
     names = kernels_to_prove(old, new, kernel)
-    proof = prove_kernels(old, new, names, options.machine, whole=kernel is None)
+    block = None if launch is None or isinstance(launch, Program) else launch.block
+    proof = prove_kernels(
+        old, new, names, options.machine, whole=kernel is None, sharing=options.sharing, block=block
+    )  # fmt: skip
     found = Verification(proof, check_control_codes(new, options.machine))
     if isinstance(launch, Program):
         ran = launch.path or "the program"

@@ -21,7 +21,10 @@ from binalloc.models.sharing.pairs import Pairing, fitted
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.sharing.plans import Plan, Planner
+from binalloc.pipeline.sharing.record import SharedRecord
 from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.proof import require_no_hazard
+from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Version
 from binalloc.transform.sharing.share import share_memory
 from binalloc.verify.report import CheckReport
@@ -144,18 +147,41 @@ def _pairings(
     return pairings
 
 
-def _built(module: Module, request: Request, planner: Planner, plan: Plan, wish: Wish) -> Shared:
-    """Return a version for a plan, not yet run."""
+def shared_module(module: Module, planner: Planner, plan: Plan, wish: Wish) -> Module:
+    """Return the module with a kernel made for a plan."""
     places = places_of(planner, plan, wish.release, wish.edges)
-    made = share_memory(module, planner.memory, planner.units, plan.distances, places)
-    version = baseline(made, replace(request, prepared=Preparations()))
-    pairing = plan.pairing
-    name = f"{pairing.blocks} blocks, {pairing.pairs} in pairs with {pairing.private} bytes each"
+    return share_memory(module, planner.memory, planner.units, plan.distances, places)
+
+
+def _built(module: Module, request: Request, planner: Planner, plan: Plan, wish: Wish) -> Shared:
+    """Return a version for a plan, not yet run. What is proven is what is run, but for the allocation of an original
+    that has too many registers, which has a proof of its own."""
     assert request.launch is not None
-    report = check_shared(
-        module, made, request.kernel, request.launch.block, plan.private, request.launch.dynamic_shared
-    )  # fmt: skip
+    made = shared_module(module, planner, plan, wish)
+    version = baseline(made, replace(request, prepared=Preparations()))
+    require_no_hazard(version.module, request.machine)
+    pairing, launch = plan.pairing, request.launch
+    name = f"{pairing.blocks} blocks, {pairing.pairs} in pairs with {pairing.private} bytes each"
+    proven = made if version.allocated else version.module
+    report = check_shared(module, proven, request.kernel, launch.block, plan.private, launch.dynamic_shared)
+    places = places_of(planner, plan, wish.release, wish.edges)
     return Shared(plan, places, replace(version, name=name), report)
+
+
+def recorded(one: Shared, request: Request, wish: Wish, source: bytes) -> Module:
+    """Return a version's module with a record of what it was made of and how, and with the size of its blocks as the
+    required one: for others there is no proof. source: bytes of the input."""
+    assert request.launch is not None
+    module, launch, pairing = one.version.module, request.launch, one.plan.pairing
+    how = SharedRecord(
+        pairing.pairs, pairing.private, wish.release, wish.edges, wish.moved is not False, launch.dynamic_shared
+    )  # fmt: skip
+    functions = [
+        replace(fn, info=replace(fn.info, block=launch.block)) if fn.name == request.kernel else fn
+        for fn in module.functions
+    ]  # fmt: skip
+    record = made_of(source, request) | how.fields()
+    return replace(module, functions=functions, provenance=[*module.provenance, record])
 
 
 def places_of(planner: Planner, plan: Plan, release: str, edges: str) -> list[Release]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +18,7 @@ from binalloc.errors import UsageError
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.sharing.sharing import Shared
+    from binalloc.pipeline.sharing.sharing import Shared, Wish
     from binalloc.report.shapes.commands.laboratory import ShareJson
 
 
@@ -79,7 +78,7 @@ def share(
         request = Request(name, model, launch, options=options, progress=show, emulate=not no_emulate)
         done = share_kernel(module, request, wish)
     best = done.chosen
-    written = _written(request, output, data, best)
+    written = _written(request, wish, output, data, best)
     found: ShareJson = {
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
@@ -96,14 +95,12 @@ def share(
         fail(f"{name}: {why}: nothing is written", 1)
 
 
-def _written(request: Request, output: str | None, data: bytes, best: Shared | None) -> str | None:
+def _written(request: Request, wish: Wish, output: str | None, data: bytes, best: Shared | None) -> str | None:
     """Write the best version, and return the file; None if nothing was to be written, or there is none."""
     from binalloc.isa.sets.files import write_module
-    from binalloc.pipeline.steps.record import made_of
+    from binalloc.pipeline.sharing.sharing import recorded
 
     if output is None or best is None:
         return None
-    record = made_of(data, request) | {"sharing": best.option}
-    module = best.version.module
-    write_output(output, write_module(replace(module, provenance=[*module.provenance, record])))
+    write_output(output, write_module(recorded(best, request, wish, data)))
     return output

@@ -118,3 +118,83 @@ def test_nothing_is_written_without_a_proof(tmp_path: Path, monkeypatch: pytest.
     assert "no version is proven: nothing is written" in answer.err
     assert "not proven: " in answer.out
     assert not made.exists()
+
+
+# -- verify
+
+
+def made(tmp_path: Path, sample: str, *options: str) -> tuple[str, str]:
+    """The original as a binary, and the version of it that `share` writes."""
+    original, version = str(tmp_path / "original.loom"), str(tmp_path / "version.loom")
+    assert call("import-ptx", f"{FOLDER / sample}.ptx", *MACHINE, "-o", original).code == 0
+    line = [original if part.endswith(".ptx") else part for part in command(sample, *options)]
+    answer = call(*line, "--no-emulate", "-o", version)
+    assert answer.code == 0, answer.err
+    return original, version
+
+
+@pytest.mark.parametrize("options", [[], ["--release", "postdom"], ["--edges", "jump"], ["--sharing", "0.1"]])
+def test_what_is_written_is_proven_again(tmp_path: Path, options: list[str]) -> None:
+    original, version = made(tmp_path, "backprop/backprop", *options)
+    answer = call("verify", original, version, *MACHINE)
+    assert answer.code == 0, answer.out
+    assert "proven for blocks of 16 x 16 x 1" in answer.out
+    assert "backprop: unchanged, not checked" in answer.out  # made again, it is the same
+
+
+def test_a_record_is_not_trusted(tmp_path: Path) -> None:
+    original, version = made(tmp_path, "backprop/backprop")
+    text = call("disasm", version).out
+    (tmp_path / "early.lasm").write_text(text.replace("6976", "256"))
+    early = call("asm", str(tmp_path / "early.lasm"), "-o", str(tmp_path / "early.loom"))
+    assert early.code == 0, early.err
+    assert call("verify", original, str(tmp_path / "early.loom"), *MACHINE).code == 1
+
+
+BY_HAND = """.kernel k
+.block 32
+.auto_reconv
+.param out, 8
+.shared_bytes 512
+    S2R R0, SR_TID.X
+    SHF.L.U32 R1, R0, 0x2, RZ
+    MOV R2, c[0][out]
+    MOV R3, c[0][out+0x4]
+    IMAD.WIDE R2, R0, 0x4, R2
+    STS.32 [R1+0x100], R0
+{early}
+    LDS.32 R4, [R1+0x100]
+{late}
+    STG.32 [R2], R4
+    EXIT
+.end
+"""
+
+
+def by_hand(tmp_path: Path, name: str, early: str = "", late: str = "") -> str:
+    (tmp_path / f"{name}.lasm").write_text(BY_HAND.format(early=early, late=late))
+    file, scheduled = str(tmp_path / f"{name}.loom"), str(tmp_path / f"{name}_scheduled.loom")
+    assert call("asm", str(tmp_path / f"{name}.lasm"), "-o", file).code == 0
+    assert call("schedule", file, *MACHINE, "-o", scheduled).code == 0
+    return scheduled
+
+
+def test_releases_put_in_by_hand(tmp_path: Path) -> None:
+    """What is missing or repeated is named with the path to it."""
+    plain, right = by_hand(tmp_path, "plain"), by_hand(tmp_path, "right", late="    RELSSP")
+    shared = ["--sharing", "1:256", *MACHINE]
+    assert call("verify", plain, right, *shared).code == 0
+    unsaid = call("verify", plain, right, *MACHINE)
+    assert unsaid.code == 1
+    assert "nothing says how many bytes are private" in unsaid.out
+    assert "say how blocks share memory, as PAIRS:BYTES" in unsaid.out
+    early = call("verify", plain, by_hand(tmp_path, "early", early="    RELSSP"), *shared)
+    assert early.code == 1
+    assert "may be an access behind a release" in early.out
+    assert "a release at k+6, to k+7" in early.out
+    twice = call("verify", plain, by_hand(tmp_path, "twice", late="    RELSSP\n    RELSSP"), *shared)
+    assert twice.code == 1
+    assert "a thread may have executed RELSSP before" in twice.out
+    guarded = call("verify", plain, by_hand(tmp_path, "some", late="    @P0 RELSSP"), *shared)
+    assert guarded.code == 0
+    assert "a thread may end without RELSSP" in guarded.out

@@ -1,0 +1,75 @@
+"""This module proves kernels whose blocks share memory two by two, as far as moves and releases go.
+
+Needs an original, and a binary whose record says how a kernel was made. It is made again of the original, and the
+checker judges it: neither record nor what makes it is trusted. Leaves the module in front of allocation, against which
+the ordinary checker judges the binary. A kernel that releases shared memory without a record is judged as it is.
+"""
+
+from __future__ import annotations
+
+from binalloc.analysis.shared.memory import shared_memory_of
+from binalloc.emulator.host.pairs import OFF
+from binalloc.errors import BinallocError
+from binalloc.isa.instruction import Module
+from binalloc.isa.kinds import Flow
+from binalloc.models.machines.kernel_use import KernelUse
+from binalloc.models.machines.model import Machine
+from binalloc.pipeline.proving.turns import Three, TurnsProof, for_blocks
+from binalloc.pipeline.sharing.plans import Planner
+from binalloc.pipeline.sharing.record import SharedRecord, was_shared
+from binalloc.pipeline.sharing.sharing import Wish, shared_module
+from binalloc.verify.report import CheckReport
+from binalloc.verify.sharing.check import check_shared
+
+
+def prove_pairs(old: Module, new: Module, names: list[str], machine: Machine) -> tuple[Module, list[TurnsProof]]:
+    """Return the original with the named kernels as their records say, and what is proven of each. Kernels of which
+    `old` records the same are left alone. Raises MalformedInput for a record that makes no sense."""
+    found = []
+    for name in names:
+        record = was_shared(new, name)
+        if record is None or was_shared(old, name) == record:
+            continue
+        proof = _prove(old, new, name, record, machine)
+        old = old if proof.module is None else proof.module
+        found.append(proof)
+    return old, found
+
+
+def _prove(old: Module, new: Module, name: str, record: SharedRecord, machine: Machine) -> TurnsProof:
+    x, y, z = (side or 1 for side in new.function(name).info.block)
+    scheme = f"share {record.option}"
+    try:
+        memory = shared_memory_of(old, name, (x, y, z))
+        use = KernelUse.of(old.function(name).info, x * y * z, record.dynamic)
+        planner = Planner(memory, machine, use)
+        plan = planner.plan(record.pairing, moved=record.moved)
+        made = shared_module(old, planner, plan, Wish(record.option, record.release, record.edges, record.moved))
+        report = check_shared(old, made, name, (x, y, z), plan.private, record.dynamic)
+    except BinallocError as error:
+        return TurnsProof(name, scheme, (x, y, z), f"{name}: it cannot be made again of the original: {error}", None)
+    missing = "" if report.ok else str(report.errors[0])
+    return TurnsProof(name, scheme, (x, y, z), missing, for_blocks(made, name, new.function(name).info.block))
+
+
+def releases_without_record(old: Module, new: Module, names: list[str]) -> list[str]:
+    """Return the named kernels of which only the second release shared memory, with no record."""
+    return [
+        name for name in names
+        if was_shared(new, name) is None and _releases(new, name) and not _releases(old, name)
+    ]  # fmt: skip
+
+
+def _releases(module: Module, name: str) -> bool:
+    reached = module.reached(module.function(name))
+    return any(instr.control == Flow.RELSSP for fn in reached for instr in fn.instrs)
+
+
+def judge_as_it_is(old: Module, new: Module, name: str, block: Three | None, sharing: str) -> CheckReport | None:
+    """Return what can be shown of a kernel whose releases were put in by hand; None if it is not said how many bytes
+    are private. block: of its launches, None for what its record requires. sharing: PAIRS:BYTES."""
+    if sharing == OFF or ":" not in sharing:
+        return None
+    slots = KernelUse.of(new.function(name).info, 1)
+    private = int(sharing.partition(":")[2]) - slots.slots * slots.slot_row
+    return check_shared(old, new, name, block, private)
