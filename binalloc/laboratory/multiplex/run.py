@@ -39,8 +39,8 @@ def measured(
     tasks: Sequence[tuple[str, Multiplexed]], executor: Executor, cache: Cache, progress: Progress, tally: Tally
 ) -> Iterator[MultiplexedCase]:
     """Yield the cases of samples, by name, and their tasks, in their order. Raises as `sweep` does."""
-    outcomes = _outcomes([task for _, task in tasks], "kernels on machines", executor, cache, progress, tally)
-    for (sample, task), outcome in zip(tasks, outcomes, strict=True):
+    found = outcomes([task for _, task in tasks], "kernels on machines", executor, cache, progress, tally)
+    for (sample, task), outcome in zip(tasks, found, strict=True):
         yield MultiplexedCase(task.subject.machine.name, task.subject.kernel, sample, outcome)
 
 
@@ -48,12 +48,12 @@ def measured_points(
     tasks: Sequence[CurvePoint], executor: Executor, cache: Cache, progress: Progress, tally: Tally
 ) -> Iterator[MeasuredPoint]:
     """Yield points of curves in the order of their tasks. Raises as `sweep` does."""
-    outcomes = _outcomes(tasks, "points of curves", executor, cache, progress, tally)
-    for task, outcome in zip(tasks, outcomes, strict=True):
+    found = outcomes(tasks, "points of curves", executor, cache, progress, tally)
+    for task, outcome in zip(tasks, found, strict=True):
         yield MeasuredPoint(task.subject.machine.name, task.subject.kernel, task.extent, task.blocks, outcome)
 
 
-def _outcomes(
+def outcomes(
     tasks: Sequence[Task], what: str, executor: Executor, cache: Cache, progress: Progress, tally: Tally
 ) -> Iterator[Outcome]:
     """Yield the outcomes of tasks in their order. what: what the tasks measure, in the plural."""

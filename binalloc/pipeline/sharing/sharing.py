@@ -35,9 +35,9 @@ AUTO = "auto"
 OPT, POSTDOM, NONE = "opt", "postdom", "none"
 """Where threads release what is shared: as early as they may; all at one place, a common post-dominator of the last
 accesses; or nowhere, so that blocks have it to their ends."""
-KEPT = "kept"
-"""Critical edges are kept, with a release under the branch's condition in front of it. Otherwise (`jump`) they get a
-block of their own, as in the paper."""
+KEPT, JUMP = "kept", "jump"
+"""Critical edges are kept, with a release under the branch's condition in front of it; or get a block of their own, as
+in the paper."""
 OWNER_FIRST, OLDEST = "owf", "oldest"
 
 

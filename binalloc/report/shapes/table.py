@@ -8,7 +8,7 @@ from binalloc.report.shapes.commands.compare import CompareJson
 from binalloc.report.shapes.commands.demo import DemoJson
 from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
 from binalloc.report.shapes.commands.inspect import InspectJson
-from binalloc.report.shapes.commands.laboratory import ReproduceJson, ShareJson, SmemCostJson
+from binalloc.report.shapes.commands.laboratory import ReproduceJson, ReproduceSharingJson, ShareJson, SmemCostJson
 from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
 from binalloc.report.shapes.commands.multiplex import MultiplexJson, ReproduceMultiplexJson, TurnsJson
 from binalloc.report.shapes.commands.recommend import RecommendJson
@@ -111,9 +111,9 @@ If the only kernel cannot be rewritten at all, the command fails.
     Section("sweep", (SweepJson,)),
     Section(
         "reproduce",
-        (ReproduceJson, ReproduceMultiplexJson),
+        (ReproduceJson, ReproduceMultiplexJson, ReproduceSharingJson),
         """\
-`reproduce unified` and `reproduce multiplex` print different objects.
+`reproduce unified`, `reproduce multiplex` and `reproduce sharing` print different objects.
 """,
     ),
     Section("smem-cost", (SmemCostJson,)),

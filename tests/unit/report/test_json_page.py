@@ -12,7 +12,7 @@ import pytest
 from binalloc.report.shapes import doc
 from tests.support.kits.cli import ROOT
 from tests.support.kits.report.lines import ERROR, NAMES, Lines
-from tests.support.kits.report.reproduced import reproduced, reproduced_multiplex
+from tests.support.kits.report.reproduced import reproduced, reproduced_multiplex, reproduced_sharing
 from tests.support.kits.report.shapes import documented, fields, pattern, problems, shapes_of
 
 Answers = Callable[[str], list[Any]]
@@ -30,7 +30,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 
     def found(name: str) -> list[Any]:
         if name == REPRODUCE:
-            return [reproduced(tmp_path_factory)[0], reproduced_multiplex(tmp_path_factory)[0]]
+            return [each(tmp_path_factory)[0] for each in (reproduced, reproduced_multiplex, reproduced_sharing)]
         return lines.answers(name)
 
     return found

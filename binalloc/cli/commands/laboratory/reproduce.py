@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paper", type=click.Choice(["unified", "multiplex"]))
+@click.argument("paper", type=click.Choice(["unified", "multiplex", "sharing"]))
 @click.argument("kernels", nargs=-1)
 @all_of(samples_option, every_size_option)
 @run_options(max_cycles=max_cycles_of("and its row has no figures"))
@@ -77,6 +77,9 @@ def reproduce(
     on machines of today, which the paper does not have. --curves adds Figures 12 and 13, in which the work of MV and
     FFT grows.
 
+    The sharing paper: instructions per cycle of Table XIII, the steps of Fig. 16, the lives of blocks of Fig. 17 and
+    the instructions of Table VI, on the 14 SMs of gpgpusim-sharing. At full size that takes hours of a core.
+
     KERNELS are some of the paper's benchmarks; without them all are run. Finished runs are kept, as with `sweep`.
     """
     from binalloc.laboratory.papers.by_registers import RegisterCurve, register_curves
@@ -98,6 +101,13 @@ def reproduce(
         return
     if growing:
         raise UsageError("there are no curves of this paper", place="--curves", found=paper, expected="multiplex")
+    if paper == "sharing":
+        from binalloc.cli.commands.laboratory.reproduce_sharing import reproduce_sharing
+
+        if page is not None:
+            raise UsageError("there is no page of this paper", place="--html", found=paper, expected="unified")
+        reproduce_sharing(kernels, samples, size, options, as_json, machine, cache, jobs, dask)
+        return
     cases, by_registers = _cases(Path(samples), kernels, machine, size)
     kept = Cache(finished_runs(cache))
     points: list[ReproducedCase] = []

@@ -7,6 +7,7 @@ from typing import Annotated
 from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.common import OnMachine, Versioned
+from binalloc.report.shapes.parts.paired import SharingReproductionJson
 from binalloc.report.shapes.parts.shared import SharedJson
 from binalloc.report.shapes.says import says
 
@@ -356,3 +357,9 @@ class ShareJson(Versioned, OnMachine, SharedJson):
     """This object is printed by `share`."""
 
     kernel: Annotated[str, says("name of the kernel")]
+
+
+class ReproduceSharingJson(Versioned, SharingReproductionJson):
+    """This object is printed by `reproduce sharing`."""
+
+    paper: Annotated[str, says("`sharing`")]

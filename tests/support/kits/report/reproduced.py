@@ -12,6 +12,7 @@ from tests.support.kits.suite.once import once, shared_folder
 from tests.support.kits.suite.versions import share_versions
 
 COMMAND = ("reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1")
+SHARING = ("reproduce", "sharing", "backprop", "gaussian", "--size", "test", "--jobs", "1")
 MULTIPLEX = ("reproduce", "multiplex", "FFT", "--machine", "gtx285", "--size", "test", "--jobs", "1")
 
 
@@ -27,6 +28,20 @@ def reproduced_multiplex(folders: pytest.TempPathFactory) -> tuple[dict[str, Any
     folder = shared_folder(folders)
     found: tuple[dict[str, Any], str] = once(folder, "multiplexed", lambda: _run_multiplex(folder / "multiplexed"))
     return found
+
+
+def reproduced_sharing(folders: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+    """Return what `reproduce sharing` has of two kernels, as JSON, and its text."""
+    folder = shared_folder(folders)
+    found: tuple[dict[str, Any], str] = once(folder, "shared", lambda: _run_sharing(folder / "shared"))
+    return found
+
+
+def _run_sharing(folder: Path) -> tuple[dict[str, Any], str]:
+    line = (*SHARING, "--cache", str(folder), "--samples", str(SAMPLES))
+    found, again = call(*line, "--json"), call(*line)
+    assert (found.code, again.code) == (0, 0), found.err
+    return found.json, again.out
 
 
 def _run(folder: Path) -> tuple[dict[str, Any], bytes]:

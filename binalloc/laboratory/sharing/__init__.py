@@ -1,0 +1,1 @@
+"""This room repeats the experiments of "Scratchpad Sharing in GPUs"."""

@@ -1,0 +1,69 @@
+"""`binalloc reproduce sharing`: its fields, its answer, what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from binalloc.laboratory.sharing.facts import slower_choices
+from binalloc.laboratory.sharing.paper import BENCHMARKS, LAUNCH_OF_NOTHING, MEANS, MEANS_WITHOUT
+from tests.support.kits.cli import refused
+from tests.support.kits.report.reproduced import reproduced_sharing
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+    """What there is of two kernels: one whose blocks share, and one of Set-3."""
+    return reproduced_sharing(tmp_path_factory)
+
+
+def test_the_steps_of_a_kernel(found: tuple[dict[str, Any], str]) -> None:
+    backprop, gaussian = found[0]["kernels"]
+    assert (backprop["kernel"], backprop["set"], backprop["blocks"], backprop["shared_blocks"]) == ("backprop", 1, 1, 2)
+    steps = backprop["shared"]
+    assert list(steps) == ["noopt", "owf", "reorder", "postdom", "opt", "kept", "auto"]
+    assert [steps[step]["scheduler"] for step in steps][:6] == ["lrr", *["owf"] * 5]
+    assert [steps[step]["releases"] for step in steps][:6] == [0, 0, 0, 1, 2, 2]
+    assert all(one["same_results"] for one in steps.values())
+    assert all(one["proven"] for one in steps.values() if one["sharing"] != "off")
+    assert steps["noopt"]["sharing"] == "1:940"
+    lrr = backprop["unshared"]["lrr"]
+    assert steps["noopt"]["instructions"] == lrr["instructions"]
+    threads = 2 * 256
+    assert threads <= steps["opt"]["instructions"] - lrr["instructions"] <= 2 * threads  # Table VI's rule
+    gains = {gain["step"]: gain["over_lrr"] for gain in backprop["gains"]}
+    assert gains["opt"] == round(lrr["cycles"] / steps["opt"]["cycles"], 4)
+    assert (gaussian["shared"], gaussian["free"]) == ({}, None)
+    assert "no block is gained" in gaussian["reason"]
+
+
+def test_the_text_answers_first(found: tuple[dict[str, Any], str]) -> None:
+    first, *_ = found[1].splitlines()
+    assert first.startswith("opt over lrr, 1 kernels: ")
+    assert first.endswith("% instructions per cycle (paper +19.01 %)")
+
+
+def test_the_paper_s_means_follow_from_its_table() -> None:
+    from statistics import geometric_mean
+
+    for k, scheduler in enumerate(("lrr", "gto", "two_level")):
+        for left_out, stated in ((None, MEANS), (LAUNCH_OF_NOTHING, MEANS_WITHOUT)):
+            gains = [b.ipc[3] / b.ipc[k] for b in BENCHMARKS if b.ipc and b.kernel != left_out]
+            assert 100 * (geometric_mean(gains) - 1) == pytest.approx(stated[scheduler], abs=0.006)
+
+
+def test_a_choice_that_is_slower_is_named() -> None:
+    def kernel(auto: int) -> Any:
+        runs = {"opt": {"cycles": 1000}, "auto": {"cycles": auto}}
+        return {"kernel": "k", "shared": runs, "unshared": {"lrr": {"cycles": 1200}}}
+
+    assert slower_choices([kernel(1010)]) == []
+    assert slower_choices([kernel(1020)]) == ["k"]
+
+
+def test_what_is_refused() -> None:
+    assert "no benchmark of the paper's" in refused(2, "reproduce", "sharing", "nbody")
+    assert "no machine of the paper's" in refused(2, "reproduce", "sharing", "--machine", "a100")
+    assert "there are no curves of this paper" in refused(2, "reproduce", "sharing", "--curves")
+    assert "there is no page of this paper" in refused(2, "reproduce", "sharing", "--html", "p.html")
