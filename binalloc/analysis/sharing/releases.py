@@ -7,7 +7,8 @@ followed: where no call of a function has an access behind it, the function itse
 
 Critical edges are kept. The place on one is in front of the branch, under the condition by which the branch takes it.
 Threads that end need no place: whoever has ended has released. So there is none directly in front of an end. With
-`guards` off both are as in the paper: the place on a critical edge is on the edge, and each thread comes to one.
+`guards` off both are as in the paper: the place on a critical edge is on the edge, and each thread comes to one, those
+that end early included.
 
 The paper compares with one place at a common post-dominator of all last accesses (`at_postdominator`).
 """
@@ -73,6 +74,9 @@ def _places(cfg: Cfg, here: Around, inside: set[int], guards: bool) -> list[Rele
         touching = [word for word in range(block.start, block.end) if here.by[word]]
         if here.after[block.end - 1]:
             found += [_on_edge(cfg, b, to, guards) for to in cfg.succs[b] if not here.at(cfg.blocks[to].start)[1]]
+            end = cfg.views[block.end - 1]
+            if not guards and end.control == Flow.EXIT and end.guard is not None:  # an edge to the one end of the paper
+                found.append(Release(cfg.name, block.end - 1, None, end.guard))
         elif touching and touching[-1] not in inside:
             found.append(_behind(cfg, b, touching[-1]))
     return sorted(found, key=lambda place: (place.word, place.source or 0))
