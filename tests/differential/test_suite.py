@@ -26,6 +26,14 @@ from binalloc.verify.checker import check
 from tests.support.paths import sample_file, sample_files
 
 NAMES = tuple(p.stem for p in sample_files(".ptx"))
+
+
+def turn(name: str) -> pytest.MarkDecorator:
+    """All tests of a kernel, which is imported and run for all of them, take turns together."""
+    return pytest.mark.rotates("kernels of the suites", name)
+
+
+KERNELS = [pytest.param(name, marks=turn(name)) for name in NAMES]
 GTX680 = load_machine("gtx680")
 REGISTERS = (20, 24, 32, 40)
 SLOTS = (0, 4, 16)
@@ -71,8 +79,7 @@ def test_the_suites_of_both_papers_are_here() -> None:
     assert unified | multiplex <= set(NAMES)
 
 
-@pytest.mark.rotates
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KERNELS)
 def test_imported_kernel_leaves_what_the_reference_says(name: str) -> None:
     of = sample(name)
     assert differences(of, of.result) == []
@@ -83,19 +90,17 @@ def test_imported_kernel_leaves_what_the_reference_says(name: str) -> None:
             assert np.array_equal(of.result.buffers[buffer], data), f"{buffer} is an input"
 
 
-@pytest.mark.rotates
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KERNELS)
 def test_imported_kernel_reads_nothing_uninitialised_and_has_no_races(name: str) -> None:
     of = sample(name)
     run(of.module, of.launch.kernel, of.launch, GTX680, check=True)
     run(of.module, of.launch.kernel, of.launch, GTX680, race=True)
 
 
-@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("name", "registers", "slots"),
     [
-        pytest.param(name, *budget, marks=[] if budget in QUICK else [pytest.mark.full])
+        pytest.param(name, *budget, marks=[turn(name)] if budget in QUICK else [turn(name), pytest.mark.full])
         for name in NAMES
         for budget in product(REGISTERS, SLOTS)
     ],

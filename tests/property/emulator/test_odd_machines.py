@@ -19,6 +19,7 @@ from tests.property.emulator.test_schedulers_agree import counted
 from tests.property.emulator.test_series import sums
 from tests.support.generator.emulator.crowds import crowd_launch, crowd_program
 from tests.support.generator.emulator.machines import odd_machine
+from tests.support.kits.suite import rotation
 
 LIMIT = 12_000
 
@@ -44,10 +45,9 @@ def drawn(seed: int, *, breaks: bool = False, **options: Any) -> Result | None:
         return None
 
 
-@pytest.mark.rotates
 def test_the_modes_agree_and_whether_it_is_sampled_changes_nothing() -> None:
     ended = 0
-    for seed in range(60, 100):
+    for seed in rotation.sample(range(60, 100), "modes"):
         plain = drawn(seed)
         if plain is None:
             continue
@@ -58,7 +58,7 @@ def test_the_modes_agree_and_whether_it_is_sampled_changes_nothing() -> None:
             assert other is not None
             assert counted(plain) == counted(other), (seed, options)
             assert plain.blocks_ended == other.blocks_ended
-    assert ended > 4
+    assert ended > 0
 
 
 def test_the_engines_agree() -> None:
@@ -69,7 +69,7 @@ def test_the_engines_agree() -> None:
             assert counted(compiled) == counted(plain), seed
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates("long")
 def test_a_run_that_is_stopped_has_counted_what_the_whole_one_had_by_then() -> None:
     """At any cycle: the sum of the whole run's intervals of a cycle each."""
     for seed in range(116, 132):
@@ -86,7 +86,7 @@ def test_a_run_that_is_stopped_has_counted_what_the_whole_one_had_by_then() -> N
                 assert +sums(part.stats) == +total, (seed, cycle)
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates("long")
 def test_a_run_that_breaks_has_counted_the_same_in_both_modes() -> None:
     """Of the cycle of the break, too, with SMs that have had it and SMs that have not."""
     several = 0

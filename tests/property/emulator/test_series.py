@@ -18,6 +18,7 @@ from binalloc.errors import LimitHit
 from binalloc.models.machines.reader import load_machine
 from tests.property.emulator.test_schedulers_agree import MACHINES, counted, run
 from tests.support.kits.emulator.small import go, module, op
+from tests.support.kits.suite import rotation
 
 STANDING = ("queues", "places", "most")
 
@@ -57,6 +58,7 @@ def require_whole(result: Result, every: int, machine: str) -> None:
     assert +total == +sums(result.stats)
 
 
+@pytest.mark.rotates(parts=rotation.EIGHTH)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_modes_agree(machine: str, scheduler: str) -> None:

@@ -96,6 +96,7 @@ def test_so_are_those_that_best_cannot_do_without(
     assert (shared.cost.cost < apart.cost.cost) == (seed != 189)
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("preset", ["sequence", "wide"])
 def test_stretches_are_straight_and_values_begin_in_them_where_they_were_not_live(preset: str) -> None:
     entered = lived = 0

@@ -84,6 +84,7 @@ def test_groups_are_demoted_as_a_whole_through_a_window() -> None:
     assert done > 8
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("seed", range(2))
 def test_it_is_scheduled_and_the_fewest_registers_are_enough(seed: int) -> None:
     original = random_groups(seed, registers=24)

@@ -91,8 +91,8 @@ def test_no_allocator_emits_what_costs_less_than_the_bound() -> None:
 
 
 def test_no_allocator_emits_what_costs_less_than_the_bound_over_calls() -> None:
-    """`make test` takes a third of the programs."""
-    seeds = rotation.sample(range(6), "calls")
+    """`make test` takes one of the programs."""
+    seeds = rotation.sample(range(6), "calls", rotation.EIGHTH)
     compared, tight = zip(*(against_the_bound(seed, 1 + seed % 3) for seed in seeds), strict=True)
     assert sum(compared) > 10
     assert sum(tight)

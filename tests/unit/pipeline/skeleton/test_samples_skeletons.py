@@ -63,6 +63,7 @@ def test_kinds_are_those_of_the_launch_file(path: Path) -> None:
     assert {n: ours[n].kind for n in names} == {n: theirs[n].kind for n in names}
 
 
+@pytest.mark.rotates("long")
 def test_most_dtypes_are_those_of_the_launch_file() -> None:
     alike = total = 0
     for path in FILES:

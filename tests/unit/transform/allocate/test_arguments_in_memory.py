@@ -39,7 +39,7 @@ def arguments_from_memory(count: int, others: int, calls: int) -> Module:
     return assemble("\n".join([*lines, "RET", ".end"]))
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("calls", [1, 2])
 @pytest.mark.parametrize(("count", "others"), [(6, 0), (6, 5), (9, 3), (4, 9)])
 def test_what_lies_in_memory_while_others_are_passed(count: int, others: int, calls: int) -> None:
@@ -64,7 +64,7 @@ def proven(module: Module, found: Rewrite) -> bool:
     return check(module, found.module, found.prepared.kernel).ok
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if name != "regdem"])
 @pytest.mark.parametrize("written", [False, True])
 def test_registers_need_not_hold_all_arguments(allocator: str, written: bool) -> None:

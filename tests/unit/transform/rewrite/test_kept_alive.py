@@ -30,7 +30,7 @@ def alive() -> int:
     return sum(isinstance(thing, KINDS) for thing in gc.get_objects())
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates("long")
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize(
     ("name", "registers", "slots"), [("cfd.ptx", 20, 8), ("FDTD3d.ptx", 24, 8), ("hotspot.ptx", 12, 0)]

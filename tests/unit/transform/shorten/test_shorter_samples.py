@@ -63,6 +63,7 @@ ROUNDS = {"matrixVector": [3, 3], "scalarProducts": [15, 1, 0], "convolution": [
 """The last rounds of the loops with accesses whose rounds are known."""
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", NAMES)
 def test_loops_around_accesses_are_written_out(name: str) -> None:
     assert [last for step in sample(name)[2] for _, last in step.last] == ROUNDS.get(name, [])

@@ -11,7 +11,7 @@ import pytest
 from tests.support.kits.cli import call
 from tests.support.programs.chase import chase_files
 
-MACHINE = ("--machine", "gtx285", "--engine", "python")
+MACHINE = ("--machine", "gtx285")
 
 
 @dataclass(frozen=True)

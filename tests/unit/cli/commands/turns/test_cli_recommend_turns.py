@@ -26,8 +26,7 @@ def one_sm(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def advice(taken: Taken, one_sm: str) -> tuple[Any, str]:
     """What is recommended on one SM, as JSON and as text."""
-    command = ["recommend", taken.binary, "--launch", taken.launch, "--machine", one_sm, "--engine", "python",
-               "--multiplex", "today"]  # fmt: skip
+    command = ["recommend", taken.binary, "--launch", taken.launch, "--machine", one_sm, "--multiplex", "today"]
     return call(*command, "--json").json["recommendations"][0], call(*command).out
 
 
@@ -56,7 +55,7 @@ def test_the_next_step_writes_what_is_recommended(
     assert f"Next: {found['next']['rewrite']}\n" in out
     assert command[:2] == ["binalloc", "rewrite"]
     monkeypatch.chdir(tmp_path)
-    made = call(*command[1:], "--engine", "python", "--json").json
+    made = call(*command[1:], "--json").json
     assert made["rewritten"] == found["recommended"]
     assert (tmp_path / "chase.out.loom").exists()
 
