@@ -2,8 +2,8 @@
 next, then all others; of several the oldest.
 
 It is OWF of "Scratchpad Sharing in GPUs", section 4. The paper orders warps of one class by their dynamic number. It
-leaves open what a block is while nobody has the lock, and once it has released it. Here neither is waited for by its
-partner, nor waits, so both count as unshared. Without pairs this is the scheduler "oldest".
+leaves open what a block is while nobody has the lock, and once it has released it (`is_owner`). In its Fig. 4 one of
+two blocks is the owner before the first access. Without pairs this is the scheduler "oldest".
 """
 
 from __future__ import annotations
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
 
 @device
+def is_owner(s: Sm, slot: int) -> int:
+    """Return 1 if the block, which has a partner, has what the two share. While neither has it, the owner is the one in
+    the lower slot, or the other if that one needs it no more."""
+    other = s.partner[slot] - 1
+    if s.holds[slot] or s.holds[other] or s.gave_up[slot]:
+        return s.holds[slot]
+    return 1 if slot < other or s.gave_up[other] or s.block_active[other] == 0 else 0
+
+
+@device
 def owner_first(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
     """Return the oldest eligible warp of the first class that has one."""
     if g.pairs == 0:
@@ -30,10 +40,11 @@ def owner_first(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
         i = lowest_bit(rest)
         rest &= rest - 1
         slot = s.block_of[i * g.schedulers + sch]
-        if s.holds[slot]:
-            owners |= 1 << i
-        elif s.partner[slot] and s.holds[s.partner[slot] - 1] and s.gave_up[slot] == 0:
-            others |= 1 << i
+        if s.partner[slot]:
+            if is_owner(s, slot):
+                owners |= 1 << i
+            else:
+                others |= 1 << i
     if owners:
         return oldest(g, s, sch, owners)
     unshared = eligible & ~others

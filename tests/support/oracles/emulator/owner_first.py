@@ -33,6 +33,7 @@ class Runner:
     issued: list[int] = field(default_factory=list)
     holds: bool = False
     finish: int = 0  #: the cycle in which the last result is there
+    gone: bool = False  #: it has ended, and all its results are there
 
     @property
     def over(self) -> bool:
@@ -43,11 +44,13 @@ Rank = Callable[[int, Sequence[Runner]], int]
 
 
 def owner_first(i: int, warps: Sequence[Runner]) -> int:
-    """The paper's order; who has no partner that holds the lock, and does not hold it, counts as unshared."""
+    """The paper's order; while nobody holds the lock the lower number of a pair is the owner, or who is left of it."""
     me = warps[i]
-    if me.holds:
-        return 0
-    return 2 if me.partner >= 0 and warps[me.partner].holds else 1
+    if me.partner < 0:
+        return 1
+    other = warps[me.partner]
+    owner = me.holds or (not other.holds and (i < me.partner or other.gone))
+    return 0 if owner else 2
 
 
 def simulate(warps: list[Runner], rank: Rank) -> list[Runner]:
@@ -55,7 +58,8 @@ def simulate(warps: list[Runner], rank: Rank) -> list[Runner]:
     cycle = 1
     while not all(warp.over for warp in warps):
         for me in warps:
-            if me.over and me.holds and me.finish < cycle:
+            me.gone = me.over and me.finish < cycle
+            if me.gone and me.holds:
                 me.holds = False
                 if not warps[me.partner].over:
                     warps[me.partner].holds = True
