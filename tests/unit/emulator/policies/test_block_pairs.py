@@ -105,7 +105,7 @@ def test_random_code_as_the_small_scheduler_has_it(seed: int) -> None:
     """Two pairs and two unshared blocks of random instructions, loads among them within and behind the private part."""
     rng = random.Random(seed)
     steps = []
-    for k in range(rng.randrange(2, 12)):
+    for k in range(rng.randrange(6, 16)):  # so that no block ends before the last one has come
         load = rng.randrange(3) == 0
         steps.append(Step(5 if load else 1, k > 0 and steps[-1].latency > 1, load and rng.randrange(2) == 0))
     if steps[-1].latency > 1:
