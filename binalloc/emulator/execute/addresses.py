@@ -33,7 +33,7 @@ def reach(g: Gpu, s: Sm, program: Grid, w: int, pc: int, start: int) -> tuple[in
         if spill:
             low = g.slot_base + s.in_block[w] * g.slot_bytes
             high = low + g.slot_bytes
-        elif s.split[s.block_of[w]]:
+        elif s.apart[s.block_of[w]]:
             low, high = part_of(s, w, start)
     elif space == SpaceCode.LOCAL:
         high = g.local_user
@@ -54,8 +54,9 @@ def part_of(s: Sm, w: int, address: int) -> tuple[int, int]:
     """Return the first and the end of the addresses that lie in one place with an address, in a block whose shared
     memory lies in two."""
     slot = s.block_of[w]
-    split = s.split[slot]
-    return (0, split) if address < split else (split, s.shared_limit[slot])
+    limit = s.shared_limit[slot]
+    split = min(s.split[slot], limit)  # private bytes may be more than the kernel has: the machine rounds up
+    return (0, split) if address < split else (split, limit)
 
 
 @device

@@ -237,7 +237,7 @@ def in_shared(
         after_release(g, s, w, pc, s.released[w] & mask, size)
         if g.fault:
             return
-    if s.split[s.block_of[w]]:
+    if s.apart[s.block_of[w]]:
         to_places(g, s, w, mask, spill)
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)

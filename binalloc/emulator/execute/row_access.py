@@ -84,7 +84,7 @@ def shared_row(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, p
     count_access(s, first + program[pc, Column.ACCESS], FULL, WORD)
     count_passes(g, s, FULL, 1, strided(g, s, 1), g.shared_latency)
     first = s.shared_first[s.block_of[w]]
-    if s.split[s.block_of[w]]:
+    if s.apart[s.block_of[w]]:
         first += moved_by(g, s, w, spill, start) >> 2
     move_row(g, s, program, rows, shared[s.id], w, pc, -(first << 2))
     return 1

@@ -51,9 +51,11 @@ def open_place(g: Gpu, s: Sm, slot: int) -> int:
     s.partner[slot] = partner_of(g, slot) + 1
     s.shared_limit[slot] = g.user_shared
     s.shared_end[slot] = first + g.block_words
+    s.apart[slot] = 0
     s.split[slot] = 0
     s.own_slots[slot] = 0
     if slot >= g.lone_blocks:
+        s.apart[slot] = 1
         s.split[slot] = g.private_bytes
         s.shared_end[slot] = first + g.partner_words
     elif slot < g.pairs:

@@ -34,8 +34,8 @@ class PairRecord:
     gave_up: Annotated[Words, MAX_BLOCKS]  #: whether all its threads have released the shared bytes, or have ended
     phase: Annotated[Words, MAX_BLOCKS]  #: what the block has had of the lock so far, a `policies.pairs.Phase`
     lock_fresh: Annotated[Words, MAX_BLOCKS]  #: whether it has got the lock since the checks looked last
-    #: bytes of the block, from address 0 on, in front of those that lie in its partner's place; 0 where all lie in its
-    #: own
+    apart: Annotated[Words, MAX_BLOCKS]  #: whether what the block shares lies in its partner's place
+    #: bytes of such a block, from address 0 on, in front of those: its private ones, maybe none; 0 in other blocks
     split: Annotated[Words, MAX_BLOCKS]
     #: first word of the slots, to the end of the block's place, where what it shares lies in front of them; else 0
     own_slots: Annotated[Words, MAX_BLOCKS]

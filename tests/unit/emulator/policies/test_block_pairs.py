@@ -204,8 +204,8 @@ def exchange(release: str = "", *, at: int = 4096, own: int = SHARED) -> Module:
     )  # fmt: skip
 
 
-def ran(m: Module, grid: int = 4, **options: Any) -> Any:
-    return go(m, grid, machine=GPGPUSIM, **options)
+def ran(m: Module, grid: int = 4, *, machine: Machine = GPGPUSIM, **options: Any) -> Any:
+    return go(m, grid, machine=machine, **options)
 
 
 TURNED = [*range(32, 64), *range(32)]
@@ -315,6 +315,38 @@ def test_slots_stay_private_and_lie_behind_the_private_bytes() -> None:
         ran(m, sharing="1:128")
 
 
+@pytest.mark.parametrize("reference", [False, True])
+def test_no_byte_need_be_private(reference: bool) -> None:
+    """A threshold of less than a word leaves none."""
+    m = exchange(own=9216)
+    for sharing in ("1:0", "0.0001"):
+        found, left = ran(m, sharing=sharing, check=True, race=True)
+        slow, again = ran(m, sharing=sharing, reference=reference)
+        assert left.tolist() == again.tolist() == [TURNED] * 4
+        assert found.stats["locks_taken"] == slow.stats["locks_taken"] == 4
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_slots_may_be_all_that_is_private(checks: bool) -> None:
+    code = """
+    S2R R9, SR_SLOTBASE
+    IADD3 R10, R0, R1, RZ
+    STS.32.SPILL [R9], R10
+    STS.32 [R4], R0
+    BAR.SYNC 0
+    LDS.32 R8, [R4]
+    LDS.32.SPILL R7, [R9]
+    IADD3 R7, R7, R8, RZ
+    STG.32 [R2], R7
+"""
+    m = ready(kernel(code, private=7424), GPGPUSIM)
+    m.function("k").info.slot_bytes = 256
+    for sharing in ("1:512", "0.05"):  # the slots are more than a twentieth
+        found, left = ran(m, sharing=sharing, check=checks, race=checks)
+        assert left.tolist() == [[2 * t + b for t in range(64)] for b in range(4)]
+        assert found.blocks_per_sm == 3
+
+
 # -- what stops a run
 
 
@@ -322,6 +354,20 @@ def fault(m: Module, **options: Any) -> str:
     with pytest.raises(KernelFault) as stopped:
         ran(m, **options)
     return str(stopped.value)
+
+
+def test_a_block_ends_where_it_would_without_pairs() -> None:
+    """An H100's blocks take more bytes than the kernel asks for, so more may be private than there are."""
+    h100 = load_machine("h100")
+    narrow = replace(h100, sm=replace(h100.sm, shared_per_sm=2 * 1280 + 1200))
+    last = """
+    ISETP.EQ.AND P0, PT, R1, 0x2, PT
+    @P0 LDS.32 R7, [R4+0x100]
+    STG.32 [R2], R7
+"""
+    text = fault(ready(kernel(last, private=256), narrow), machine=narrow, sharing="1:1100")
+    assert "shared memory access out of bounds" in text
+    assert "SM 0, block 2" in text
 
 
 def test_an_access_behind_a_release_is_a_fault() -> None:
