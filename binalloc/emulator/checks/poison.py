@@ -113,7 +113,7 @@ def memory_word(
     space = program[pc, Column.SPACE]
     address = s.addr[t]
     if space == SpaceCode.GENERIC:
-        if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
+        if (s.to_shared >> t) & 1:
             space, address = SpaceCode.SHARED, address - SHARED_WINDOW
         elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
             space, address = SpaceCode.LOCAL, address - LOCAL_WINDOW
@@ -144,7 +144,7 @@ def poison_store(
     address = s.addr[t]
     if space == SpaceCode.GENERIC:
         space = SpaceCode.GLOBAL
-        if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
+        if (s.to_shared >> t) & 1:
             space, address = SpaceCode.SHARED, address - SHARED_WINDOW
         elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
             space, address = SpaceCode.LOCAL, address - LOCAL_WINDOW

@@ -19,7 +19,6 @@ from binalloc.emulator.state.layout import (
     MAX_BLOCK_WARPS,
     RZ,
     SHARED_WINDOW,
-    WINDOW_SIZE,
     AccessCode,
     Column,
     Fault,
@@ -160,11 +159,9 @@ def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask
     base = (s.shared_first[s.block_of[w]] << 2) >> g.race_shift
     for t in range(g.lanes):
         address = s.addr[t]
-        inside = 1
         if space == SpaceCode.GENERIC:
-            inside = 1 if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE else 0
             address -= SHARED_WINDOW
-        if (asking >> t) & inside:
+        if (asking & s.to_shared) >> t & 1:
             lanes |= 1 << t
             first = address >> g.race_shift
             last = (address + program[pc, Column.SIZE] - 1) >> g.race_shift

@@ -13,6 +13,7 @@ from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.waits import SAYS
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import StoppedContext
+from binalloc.emulator.stops.places import word_at
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,15 @@ def _memory(
     space = L.SpaceCode.names[instruction[L.Column.SPACE]]
     at = c.at(sm, "addr")
     addresses = {t: int(at[t]) for t in range(L.LANES) if mask >> t & 1}
-    size = int(instruction[L.Column.SIZE])
+    size, spill = int(instruction[L.Column.SIZE]), bool(instruction[L.Column.SPILL])
     bank = int(instruction[L.Column.CBANK]) if space == "const" else 0
-    words = {t: _words(c, sm, w, t, space, bank, address, size) for t, address in addresses.items()}
+    words = {t: _words(c, sm, w, t, space, bank, address, size, spill) for t, address in addresses.items()}
     return space, addresses, words
 
 
-def _words(c: StoppedContext, sm: int, w: int, lane: int, space: str, bank: int, address: int, size: int) -> list[int]:
+def _words(
+    c: StoppedContext, sm: int, w: int, lane: int, space: str, bank: int, address: int, size: int, spill: bool
+) -> list[int]:
     """Return the words that hold `size` bytes from `address` on."""
     mem = c.device.memories
     if space == "generic":
@@ -111,9 +114,11 @@ def _words(c: StoppedContext, sm: int, w: int, lane: int, space: str, bank: int,
         else:
             space = "global"
     if space == "shared":
-        slot = int(c.at(sm, "block_of")[w])
-        first, end = (int(c.at(sm, f"shared_{name}")[slot]) for name in ("first", "end"))
-        array, limit = mem.shared[sm, first:end], c.of("shared_total")
+        limit = c.of("shared_total")
+        if address < 0 or address + size > limit:
+            return []
+        first = word_at(c, sm, w, address, spill)
+        return [int(word) for word in mem.shared[sm, first : first + (address % L.WORD + size + 3) // L.WORD]]
     elif space == "local":
         array, limit = mem.local[int(c.at(sm, "warp_base")) + w, :, lane], c.of("local_total")
     elif space == "const":

@@ -339,6 +339,7 @@ def exec_mem(
     if split:
         to_shared = lanes_within(g, s, mask, SHARED_WINDOW)
         to_local = lanes_within(g, s, mask, LOCAL_WINDOW)
+    s.to_shared = to_shared
     if space == SpaceCode.CONST:
         in_const(g, s, program, rows, const, w, pc, mask)
     elif mask & ~(to_shared | to_local):

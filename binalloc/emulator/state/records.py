@@ -265,6 +265,7 @@ class Sm(
     waits: int  #: whether the warp waits at a barrier
     taint: int  #: poison of the sources
     taint_guard: int  #: poison of the guard
+    to_shared: int  #: lanes whose access is to shared memory
     # addresses of the running memory instruction, see `execute.addresses`
     inside: int
     even: int

@@ -11,6 +11,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.texture_layout import TextureColumn
 from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.deadlock import explain
+from binalloc.emulator.stops.places import address_at
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, null_of_malloc, stop_fault
 from binalloc.emulator.stops.shared import access_details, allocation_details
 from binalloc.errors import Hint, KernelFault
@@ -161,7 +162,7 @@ def detail(
     if code == L.Fault.ATOMIC:
         return atomic(a, b)
     if code == L.Fault.RACE:
-        return race(c, a, b, d)
+        return race(c, address_at(c, c.of("fault_sm"), c.of("fault_warp"), a), b, d)
     return None, None, None
 
 

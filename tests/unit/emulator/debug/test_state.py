@@ -12,6 +12,9 @@ from binalloc.emulator.debug.state import ReconvergenceEntry, WarpState, stopped
 from binalloc.emulator.runs.issue_log import IssueLog
 from binalloc.emulator.stops.stopped import Stopped
 from binalloc.isa.instruction import Instr
+from binalloc.models.machines.reader import load_machine
+from tests.support.kits.emulator.public import go as in_pairs
+from tests.support.kits.emulator.public import kernel, ready
 from tests.support.kits.emulator.small import address, go, module, op
 
 ALL = 0xFFFFFFFF
@@ -112,3 +115,23 @@ def test_busy_scoreboards_are_told() -> None:
     warp = stopped([op("LDG", rd=9, ra=4, width=4, wbar=3, stall=1), op("NOP")], "k+5")
     assert warp.busy == [3]
     assert warp.registers[9].tolist() == list(range(32)), "data is exchanged at issue"
+
+
+def test_words_of_blocks_that_share_memory_lie_in_two_places() -> None:
+    """Blocks 0 and 1 are a pair. Each leaves its number in a private word and in a shared one."""
+    machine = load_machine("gpgpusim-sharing")
+    text = kernel(
+        """
+    STS.32 [R4], R1
+    STS.32 [R4+0x1000], R1
+    ISETP.EQ.AND P0, PT, R1, RZ, PT
+    @P0 EXIT
+    LDS.32 R6, [R4]
+    LDS.32 R7, [R4+0x1000]
+""", private=9216)  # fmt: skip
+    for where in ("k+11", "k+12"):
+        with pytest.raises(Stopped) as caught:
+            in_pairs(ready(text, machine), machine=machine, sharing="1:1024",
+                     log=IssueLog([breaking([where])], everything=False))  # fmt: skip
+        warp = stopped_warp(caught.value.device)
+        assert (warp.block, warp.words) == (1, {t: [1] for t in range(32)})

@@ -258,6 +258,36 @@ def test_generic_accesses_need_the_lock_too(at: int, locks: int) -> None:
     assert found.stats["locks_taken"] == locks
 
 
+def test_checks_know_where_generic_accesses_of_both_blocks_are() -> None:
+    """What a partner shares lies in front of its own place. A generic store writes it, and a generic load may race."""
+    head = """
+    S2R R10, SR_SHARED_WINDOW
+    IADD3 R10, R10, 0x1000, RZ
+    MOV R11, RZ
+"""
+    stored = head + """
+    IADD3 R10, R10, R4, RZ
+    ST.32 [R10], R0
+    LDS.32 R7, [R4+0x1000]
+    STG.32 [R2], R7
+"""
+    _, left = ran(ready(kernel(stored, private=9216), GPGPUSIM), sharing="1:1024", check=True, race=True)
+    assert left.tolist() == [list(range(64))] * 4
+    for load in ("LD.32 R7, [R10]", "LDS.32 R7, [R6+0x1000]"):
+        racing = head + f"""
+    LOP3 R6, R4, 0x80, RZ, 0x3c
+    IADD3 R10, R10, R6, RZ
+    STS.32 [R4+0x1000], R0
+    ISETP.EQ.AND P0, PT, R1, RZ, PT
+    @P0 EXIT
+    {load}
+    STG.32 [R2], R7
+"""
+        text = fault(ready(kernel(racing, private=9216), GPGPUSIM), sharing="1:1024", race=True)
+        assert "block 1, warp 0" in text
+        assert "shared-memory race; found address 0x1080 was written" in text
+
+
 @pytest.mark.parametrize(("lanes", "locks"), [(64, 4), (16, 0), (17, 4)])
 def test_lanes_in_both_parts_and_a_guard_that_leaves_some_out(lanes: int, locks: int) -> None:
     """Lane t stores at 4 * t + 960: from lane 16 on behind the private part."""
