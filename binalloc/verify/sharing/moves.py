@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from binalloc.isa.instruction import SharedVar
 from binalloc.isa.interface.places import WORD
-from binalloc.isa.kinds import Space
+from binalloc.isa.kinds import Access, Space
 from binalloc.verify.multiplex.memory import Range
 from binalloc.verify.sharing.addresses import Reach
 from binalloc.verify.sharing.flat import Flat, Node
 
 ADDRESSES = 1 << 8 * WORD
+HALF = WORD // 2
 NOBODY = -1
 
 
@@ -64,9 +65,11 @@ class Moves:
         if memory.space == Space.GENERIC:
             return Bytes(n, memory.size, 0, [(0, self.end - 1)], False) if self.end else None
         found: list[Range] = []
+        # an atomic that adds -0 to its upper half does not need that half to be there
+        least = HALF if memory.access == Access.ATOMIC else memory.size
         for low, high in addresses:  # others than multiples of the size fault
             first, last = -(-low // memory.size) * memory.size, high // memory.size * memory.size
-            if first > last or first + memory.size > self.end:
+            if first > last or first + least > self.end:
                 continue
             behind = min(last + memory.size, self.end) - 1
             if found and first <= found[-1][1] + 1:

@@ -49,6 +49,14 @@ def test_one_change_of_a_guarded_release(before: str, after: str, found: set[str
     assert kinds(judge(GUARDED.replace(before, after, 1))) == found
 
 
+def test_an_atomic_that_leaves_its_upper_half_alone_may_cross_the_end() -> None:
+    """The emulator lets it, so it is an access like any other; a store there faults in the original already."""
+    head = HEAD.replace("512", "510")
+    for word, found in (("ATOMS.ADD.F16X2 R4, [RZ+0x1fc], R0", {"behind"}), ("STS.32 [RZ+0x1fc], R0", set())):
+        body = f"STS.32 [R1], R0\n-| RELSSP\n{word}\nEXIT\n"
+        assert kinds(judge(body, head=head)) == found
+
+
 def test_a_finding_names_the_path() -> None:
     report = judge(GUARDED.replace("STG.32", "LDS.32 R4, [R1+0x100]\nSTG.32"))
     (finding,) = report.errors
