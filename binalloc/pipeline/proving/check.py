@@ -126,10 +126,20 @@ def _identity(old: Function | None, new: Function) -> Origin | None:
     """Return the identity map of a function; None if it does not apply."""
     from binalloc.isa.instruction import Origin
 
-    if old is None or len(old) != len(new) or (new.origin is not None and old.origin is None):
+    if old is None or len(old) != len(new):
+        return None
+    if new.origin is not None and old.origin is None and not _alike(old, new):
         return None
     # Where `old` was rewritten itself, the map of `new` leads to the binary before it, not to `old`.
     return Origin(old.name, list(range(len(new))))
+
+
+def _alike(old: Function, new: Function) -> bool:
+    """Return whether two functions as long as one another have the same words, but for control codes and calls."""
+    from binalloc.isa.sets.table import set_of
+
+    words = zip(old.instrs, new.instrs, strict=True)
+    return all(set_of(one) is set_of(other) and set_of(one).alike(one, other) for one, other in words)
 
 
 def _hint(old: Module, new: Module) -> str | None:
