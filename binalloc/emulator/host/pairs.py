@@ -82,12 +82,18 @@ def require_apart(launch: Launch, need: Resources) -> None:
         )  # fmt: skip
 
 
-def _stated(room: Room, asked: str) -> Pairing:
-    """Return the pairing that is asked for in numbers."""
+def numbers_of(asked: str) -> tuple[int, int]:
+    """Return the pairs and the private bytes of an option PAIRS:BYTES. Raises UsageError for anything else."""
     try:
         pairs, private = (int(part) for part in asked.split(":"))
     except ValueError:
         raise UsageError("no such sharing", place=Hint("{sharing}"), found=asked, expected=EXPECTED) from None
+    return pairs, private
+
+
+def _stated(room: Room, asked: str) -> Pairing:
+    """Return the pairing that is asked for in numbers."""
+    pairs, private = numbers_of(asked)
     alone = room.alone
     most = min(alone, room.most - alone)
     if not 1 <= pairs <= most:

@@ -8,7 +8,7 @@ the ordinary checker judges the binary. A kernel that releases shared memory wit
 from __future__ import annotations
 
 from binalloc.analysis.shared.memory import shared_memory_of
-from binalloc.emulator.host.pairs import OFF
+from binalloc.emulator.host.pairs import OFF, numbers_of
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Flow
@@ -67,9 +67,10 @@ def _releases(module: Module, name: str) -> bool:
 
 def judge_as_it_is(old: Module, new: Module, name: str, block: Three | None, sharing: str) -> CheckReport | None:
     """Return what can be shown of a kernel whose releases were put in by hand; None if it is not said how many bytes
-    are private. block: of its launches, None for what its record requires. sharing: PAIRS:BYTES."""
+    are private. block: of its launches, None for what its record requires. sharing: the option of runs. Raises
+    UsageError where it has a colon but is not PAIRS:BYTES."""
     if sharing == OFF or ":" not in sharing:
         return None
     slots = KernelUse.of(new.function(name).info, 1)
-    private = int(sharing.partition(":")[2]) - slots.slots * slots.slot_row
+    private = numbers_of(sharing)[1] - slots.slots * slots.slot_row
     return check_shared(old, new, name, block, private)

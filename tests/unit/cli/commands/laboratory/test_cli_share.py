@@ -197,6 +197,8 @@ def test_releases_put_in_by_hand(tmp_path: Path) -> None:
     assert unsaid.code == 1
     assert "nothing says how many bytes are private" in unsaid.out
     assert "say how blocks share memory, as PAIRS:BYTES" in unsaid.out
+    for wrong in ("1:x", "1:", "1:2:3"):
+        assert "--sharing: no such sharing" in refused(2, ["verify", plain, right, "--sharing", wrong, *MACHINE])
     early = call("verify", plain, by_hand(tmp_path, "early", early="    RELSSP"), *shared)
     assert early.code == 1
     assert "may be an access behind a release" in early.out
