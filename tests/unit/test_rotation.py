@@ -79,6 +79,23 @@ def test_eight_parts_are_halves_of_quarters(monkeypatch: pytest.MonkeyPatch) -> 
     assert {len(found) for found in ran.values()} == {2, 3}
 
 
+def test_of_many_cases_an_eighth_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [(f"tests/a.py::test_many[{n}]", Turn()) for n in range(rotation.MANY)]
+    ran: dict[int | None, set[str]] = {}
+    for n in range(100):
+        found = {*running(many, str(n), monkeypatch)}
+        ran[rotation.part(rotation.EIGHTH)] = found
+        assert len(found) == rotation.MANY // rotation.EIGHTH
+    assert set.union(*ran.values()) == {one for one, _ in many}
+
+
+def test_a_quarter_of_the_examples_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(rotation.COMMIT, "")
+    assert rotation.examples(10) == 10
+    monkeypatch.setenv(rotation.COMMIT, "any")
+    assert rotation.examples(10) == 3
+
+
 def test_without_a_commit_all_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert running(TESTS, "", monkeypatch) == [one for one, _ in TESTS]
 

@@ -72,6 +72,7 @@ def test_the_modes_agree(seed: int) -> None:
     assert counted(run(seed, engine="python")) == counted(run(seed, engine="python", reference=True))
 
 
+@pytest.mark.rotates("long")
 def test_the_engines_agree() -> None:
     for seed in range(SEEDS, 4 * SEEDS):
         plain = counted(run(seed, engine="numba"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kits.suite import rotation
 from tests.support.ptx.differential import differences, emulated, interpreted
 from tests.support.ptx.generator.alone import program_of
 from tests.support.ptx.generator.forms.forms import FAMILIES, Form
@@ -20,7 +19,6 @@ def groups() -> list[tuple[str, list[Form]]]:
     return found
 
 
-@pytest.mark.rotates(parts=rotation.EIGHTH)
 @pytest.mark.parametrize(("name", "forms"), groups(), ids=[name for name, _ in groups()])
 def test_forms_agree(name: str, forms: list[Form]) -> None:
     program = program_of(forms, rows=32 if name.startswith("half") else 16, seed=len(name))

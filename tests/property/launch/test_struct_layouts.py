@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from binalloc.launch.file import parse_launch
 from binalloc.launch.placing import FIRST_BUFFER
+from tests.support.kits.suite import rotation
 
 C = {
     "i8": ctypes.c_int8, "u8": ctypes.c_uint8, "i16": ctypes.c_int16, "u16": ctypes.c_uint16, "i32": ctypes.c_int32,
@@ -103,7 +104,7 @@ def fill(draw: st.DrawFn, drawn: Drawn, dtype: str, shape: tuple[int, ...]) -> t
     return table, struct
 
 
-@settings(max_examples=300)
+@settings(max_examples=rotation.examples(300))
 @given(types(), st.data())
 def test_bytes_are_those_of_ctypes(drawn: Drawn, data: Any) -> None:
     last = list(drawn.tables)[-1]

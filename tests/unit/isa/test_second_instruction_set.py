@@ -123,6 +123,7 @@ def test_the_limits_are_those_of_the_set(isa: Pebble) -> None:
     assert fewest == 6  # two aligned pairs: x0 reads zero, so they are x2 to x5
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("space", ["shared", "local"])
 def test_a_spill_access_to_another_place_is_refused(space: str) -> None:
     original = program()
@@ -137,6 +138,7 @@ def test_a_spill_access_to_another_place_is_refused(space: str) -> None:
                 assert not check(original, wrong, "k").ok, (name, index, to)
 
 
+@pytest.mark.rotates("long")
 def test_another_operation_operand_guard_or_way_is_refused() -> None:
     original = program()
     rewritten = rewrite(original, "k", 12, 4)

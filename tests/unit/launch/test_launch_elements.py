@@ -20,6 +20,7 @@ from binalloc.launch.file import check_against, compare, parse_launch, reference
 from binalloc.launch.numbers.dtypes import DTYPES, NUMBERS, rounded, shown
 from binalloc.launch.types import Argument, ArgumentKind, Compare, CompareMode, Launch
 from tests.support.kits.launch.launch_files import buffer
+from tests.support.kits.suite import rotation
 
 PAIR = {"fields": [{"name": "x", "dtype": "f32"}, {"name": "y", "dtype": "f64"}]}
 NODE = {
@@ -73,7 +74,7 @@ def test_scalars_that_are_none(dtype: str, value: Any) -> None:
         parse_launch({"kernel": "k", "grid": 1, "block": 1, "argument": [entry]})
 
 
-@settings(max_examples=400)
+@settings(max_examples=rotation.examples(400))
 @given(st.one_of(st.floats(allow_nan=False), st.floats(width=32), st.integers(-(2**53), 2**53)))
 def test_bfloat16_is_the_nearest_one(value: float) -> None:
     """Against all neighbours: no other bfloat16 is nearer, and of two as near the even one is taken."""
@@ -394,7 +395,7 @@ def test_in_any_order_without_padding() -> None:
     assert "unordered" in judged("unordered", turned)[0]
 
 
-@settings(max_examples=200)
+@settings(max_examples=rotation.examples(200))
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=8), st.randoms())
 def test_unordered_is_a_comparison_of_multisets(pairs: list[tuple[int, int]], random: Any) -> None:
     dtype = np.dtype([("a", "u1"), ("b", "i4")], align=True)

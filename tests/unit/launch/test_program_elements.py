@@ -15,6 +15,7 @@ from binalloc.errors import BinallocError, MalformedInput, UsageError
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
 from tests.support.kits.launch.programs import Memory, buffer, scalar, walked
+from tests.support.kits.suite import rotation
 from tests.support.ptx.walked import NODE, NODE_TYPE, WALK
 
 TYPES = {
@@ -231,7 +232,7 @@ ODD = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=600)
+@settings(max_examples=rotation.examples(600))
 @given(st.data())
 def test_whatever_a_file_says_it_is_refused_in_words_or_runs(data: Any) -> None:
     """Values of a file replaced by others at random: errors are ours, on one line; what passes can be run."""

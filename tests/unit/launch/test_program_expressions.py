@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from binalloc.errors import MalformedInput
 from binalloc.launch.program.expressions import FUNCTIONS, HIGH, LOW, AllowedNames, parse_expression
 from binalloc.launch.values import At
+from tests.support.kits.suite import rotation
 
 AT = At("p.toml", "step[0].grid")
 NAMES = AllowedNames(("n", "t", "x"), {"a": 1, "m": 2})
@@ -105,7 +106,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=rotation.examples(600))
 @given(TREES)
 def test_integers_are_those_of_the_oracle(tree: Any) -> None:
     text = text_of(tree)

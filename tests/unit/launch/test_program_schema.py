@@ -17,6 +17,7 @@ from binalloc.launch.program.schema import parse_program
 from binalloc.launch.program.types import LaunchStep, LoopStep, Program
 from binalloc.launch.types import Launch
 from tests.support.kits.launch.programs import base, buffer, scalar, walked
+from tests.support.kits.suite import rotation
 
 
 def parsed(data: Any, size: str | None = None) -> Program:
@@ -220,7 +221,7 @@ ODD = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=500)
+@settings(max_examples=rotation.examples(500))
 @given(st.data())
 def test_whatever_a_file_says_it_is_refused_in_words_or_runs(data: Any) -> None:
     """Values of a file replaced by others at random: errors are ours, and say where; what passes can be walked."""

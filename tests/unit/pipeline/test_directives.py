@@ -60,18 +60,21 @@ def test_a_kernel_is_allocated_under_its_own_bounds(directives: str, registers: 
     assert " allows: original" in render_outcome(outcome)
 
 
+@pytest.mark.rotates("long")
 def test_the_rewritten_binary_keeps_them() -> None:
     before = imported(".maxntid 256 .maxnreg 32 .minnctapersm 4", SMEM_SPILLING)
     info = outcome_of(before).rewritten.module.function("k").info
     assert (info.max_registers, info.min_blocks, info.smem_spilling, info.target) == (32, 4, True, "sm_80")
 
 
+@pytest.mark.rotates("long")
 def test_the_pragma_adds_what_ptxas_makes_of_it() -> None:
     """ptxas 13.0.88 on sm_80 takes 20 KB of shared memory for such a kernel: 20 slots."""
     costs = told(outcome_of(imported(".maxntid 256 .minnctapersm 8", SMEM_SPILLING)))["costs"]
     assert [(cost["allocator"], cost["slots"]) for cost in costs[:2]] == [("local", 0), ("ptxas-smem", 20)]
 
 
+@pytest.mark.rotates("long")
 def test_a_kernel_that_keeps_to_them_costs_nothing() -> None:
     outcome = outcome_of(imported(".maxntid 256 .minnctapersm 2"))
     (cost,) = told(outcome)["costs"]
@@ -79,6 +82,7 @@ def test_a_kernel_that_keeps_to_them_costs_nothing() -> None:
     assert "The input has" not in render_outcome(outcome)
 
 
+@pytest.mark.rotates("long")
 def test_what_a_size_alone_leaves_free_is_not_in_the_text() -> None:
     assert directives_lines(told(outcome_of(imported(".maxntid 256")))) == []
 

@@ -91,6 +91,7 @@ def test_lifting_is_found_at_the_originals_own_level():
     assert outcome.speedup > 1
 
 
+@pytest.mark.rotates("long")
 def test_the_search_never_returns_something_slower():
     for name in ("matmul", "stencil3d"):
         outcome = rewrite_kernel(sample(name), request(name))

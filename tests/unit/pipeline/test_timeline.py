@@ -73,6 +73,7 @@ def expected(one: Shown, merge: int, blocks: int, column: int) -> dict[int, str]
     }  # fmt: skip
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("axis", [0, 1])
 def test_each_block_and_virtual_block_has_what_it_did(axis: int) -> None:
     launch = load_launch(sample_file("fourierTransform.toml"), "test")

@@ -73,6 +73,7 @@ def test_the_allocator_of_the_docs_rewrites_what_the_checker_proves(documented: 
     assert "slot " in explained
 
 
+@pytest.mark.rotates("long")
 def test_it_is_compared_with_the_others(documented: Installed) -> None:
     line = ("compare-allocators", NBODY, "--machine", "gtx680", "--registers", "32,40", "--slots", "4")
     answer = documented.json(*line, "--allocators", "local,furthest")

@@ -73,6 +73,7 @@ def test_the_largest_page_is_one_small_file(tmp_path: Path) -> None:
     assert out.stat().st_size < MOST_BYTES
 
 
+@pytest.mark.rotates("long")
 def test_nothing_is_loaded_from_elsewhere(page: bytes) -> None:
     tags = Elements(page).tags
     assert [(tag, a) for tag, a in tags if "src" in a or tag in ("link", "iframe", "img")] == []
@@ -82,6 +83,7 @@ def test_nothing_is_loaded_from_elsewhere(page: bytes) -> None:
     assert "http" not in policy
 
 
+@pytest.mark.rotates("long")
 def test_the_same_again_is_the_same_page(page: bytes, machines: str, tmp_path: Path) -> None:
     out = tmp_path / "again.html"
     asked = ["recommend", loom("nbody"), *launch("nbody"), "--machine", machines]
@@ -89,6 +91,7 @@ def test_the_same_again_is_the_same_page(page: bytes, machines: str, tmp_path: P
     assert out.read_bytes() == page
 
 
+@pytest.mark.rotates("long")
 def test_every_chart_has_its_figures_in_a_table_too(page: bytes, told: list[dict[str, Any]]) -> None:
     cells = Elements(page).cells
     for one in told:
@@ -156,6 +159,7 @@ def test_where_a_machine_refuses_the_page_says_why(tmp_path: Path) -> None:
     assert page.index("Refused: ") < page.index("Leave it")
 
 
+@pytest.mark.rotates("long")
 def test_the_kernels_own_directives_are_told(tmp_path: Path) -> None:
     source, out = tmp_path / "k.ptx", tmp_path / "k.html"
     for directives in (".maxnreg 24", ""):

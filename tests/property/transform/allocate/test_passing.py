@@ -19,7 +19,6 @@ from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepar
 from binalloc.transform.virtual.virtualise import may_be_stored
 from tests.support.generator.programs import generate
 from tests.support.generator.transform.call_sequences import call_sequence
-from tests.support.kits.suite import rotation
 from tests.support.kits.transform.rewrite_judge import Original
 
 PASSING = ("best", "unified", "ptxas-smem", "local")
@@ -61,7 +60,6 @@ def counted(found: Rewrite) -> None:
 CASES = [("wide", seed) for seed in range(100, 140)] + [("sequence", seed) for seed in range(40)]
 
 
-@pytest.mark.rotates(parts=rotation.EIGHTH)
 @pytest.mark.parametrize(("preset", "seed"), CASES)
 def test_whichever_travel_in_memory(preset: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = original(preset, seed)

@@ -82,6 +82,7 @@ def test_merged_blocks_leave_the_same(order: str) -> None:
     assert found["copies"] > 20, found
 
 
+@pytest.mark.rotates("long")
 def test_blocks_that_hand_on_their_turn_leave_the_same() -> None:
     right = 0
     for seed in SEEDS:

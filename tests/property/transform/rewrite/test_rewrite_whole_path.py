@@ -18,7 +18,6 @@ from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.verify.report import CheckReport
 from tests.conftest import REWRITES
 from tests.support.generator.programs import random_program
-from tests.support.kits.suite import rotation
 from tests.support.kits.transform import rewrite_judge
 from tests.support.kits.transform.rewrite_cases import Program, budgets, tried
 from tests.support.kits.transform.rewrite_judge import HEURISTICS
@@ -56,7 +55,6 @@ def go(seed: int, record_property: Record) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.rotates(parts=rotation.EIGHTH)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_programs_survive_rewriting(seed: int, record_property: Record) -> None:
     go(seed, record_property)

@@ -35,7 +35,6 @@ from tests.support.generator.transform.virtual import (
     random_virtual,
     virtual_functions,
 )
-from tests.support.kits.suite import rotation
 from tests.support.kits.transform.regions import regions_of
 from tests.support.oracles.transform.assignment import numbered
 from tests.support.oracles.transform.virtual_liveness import dense_liveness
@@ -146,7 +145,6 @@ def with_regions_spilled(one: Drawn, rng: random.Random) -> tuple[VCode, VCode]:
     return given.code, code
 
 
-@pytest.mark.rotates(parts=rotation.EIGHTH)
 @pytest.mark.parametrize("seed", range(60))
 def test_whatever_regions_are_away_the_code_does_what_it_did(seed: int) -> None:
     rng = random.Random(f"regions away {seed}")

@@ -1,5 +1,5 @@
-"""A quarter of the random cases each time, of the longest an eighth. Which one follows from the commit, so that four
-in a row see most.
+"""A quarter of the random cases each time, where there are many an eighth. Which one follows from the commit, so that
+four in a row see most.
 
 `make test` names the commit. Without one all cases run, as in `make test-full`. A case that has ever failed is in
 `tests/always.txt`, a line each, and is never left out.
@@ -18,7 +18,9 @@ from tests.support.paths import ROOT
 
 PARTS = 4
 EIGHTH = 2 * PARTS
-"""For what is long and random, with many cases."""
+"""For what is long, and for many cases."""
+MANY = 24
+"""So many cases of a test are many: at least three of an eighth, which see all values of most axes in turn."""
 COMMIT = "BINALLOC_ROTATE"
 """The variable of the environment that names the commit, or any other text; unset or empty: all cases run."""
 T = TypeVar("T")
@@ -49,6 +51,11 @@ def sample(items: Sequence[T], name: str, parts: int = PARTS) -> list[T]:
     return _part(items, name, now, min(parts, len(items)))
 
 
+def examples(count: int) -> int:
+    """Return how many examples Hypothesis tries: all, or a quarter, which the commit draws anew."""
+    return count if part() is None else -(-count // PARTS)
+
+
 def _part(items: Sequence[T], name: str, now: int, parts: int) -> list[T]:
     return [item for place, item in enumerate(items) if (place + now + _number(name)) % parts == 0]
 
@@ -59,7 +66,7 @@ class Turn:
 
     group: str = ""  #: whose members take turns: cases and whole tests of any modules
     together: str = ""  #: tests of a group with the same text here run in the same quarter
-    parts: int = PARTS  #: into how many parts the members are divided
+    parts: int = 0  #: into how many parts the members are divided; 0: four, and eight for many cases of a test
 
 
 def left_out(tests: Iterable[tuple[str, Turn]]) -> frozenset[str]:
@@ -77,6 +84,7 @@ def left_out(tests: Iterable[tuple[str, Turn]]) -> frozenset[str]:
         groups.setdefault((*whose, turn.parts), {}).setdefault(turn.together or one, []).append(one)
     left = set[str]()
     for (named, name, parts), members in groups.items():
+        parts = parts or (EIGHTH if not named and len(members) >= MANY else PARTS)
         now = part(parts)
         if now is None:
             return frozenset()

@@ -38,6 +38,7 @@ def rows(*arguments: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.rotates("long commands")
 def test_a_row_for_every_budget_and_allocator() -> None:
     answer = call("compare-allocators", loom("callchain"), "--registers", "8,7", "--slots", "4,0", "--json").json
     assert (answer["schema_version"], answer["machine"]) == (1, "gtx680")

@@ -54,6 +54,7 @@ def test_the_report_begins_with_its_answer() -> None:
     assert out.endswith("No file was written (-o FILE).\n")
 
 
+@pytest.mark.rotates("long commands")
 def test_the_original_has_the_same_chances() -> None:
     """Speedups are over the fastest of the input, another order of it, and other numbers of registers."""
     out = call(*arguments("scalarProducts"), "--scheme", "hw", "--regions", "as-is").out
@@ -99,6 +100,7 @@ def test_the_faster_of_two_proven_versions_is_written_and_runs_with_the_original
     assert run["reference"] == "same"
 
 
+@pytest.mark.rotates("long commands")
 def test_merged_blocks_are_proven_again_and_compared_with_the_originals(merged: tuple[str, Any]) -> None:
     answer = call("verify", str(sample_file("fourierTransform.ptx")), merged[0], *LAUNCH, "--machine", "gtx285")
     assert answer.code == 0
@@ -369,6 +371,7 @@ def test_a_share_that_comes_to_the_limit_is_noted() -> None:
 # -- launches of merged blocks as files
 
 
+@pytest.mark.rotates("long commands")
 def test_the_launch_file_is_written_for_merged_blocks(tmp_path: Path) -> None:
     made, launch = str(tmp_path / "made.loom"), tmp_path / "there" / "made.toml"
     launch.parent.mkdir()

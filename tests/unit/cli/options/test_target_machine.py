@@ -103,6 +103,7 @@ def test_a_machine_that_is_named_is_taken(tmp_path: Path) -> None:
     assert (answer["machine"], answer["machine_from"]) == ("rtx4090", "asked for")
 
 
+@pytest.mark.rotates("long commands")
 def test_a_binary_keeps_its_machine(tmp_path: Path) -> None:
     out = str(tmp_path / "k.loom")
     ran("import-ptx", PTX, "--machine", "a100", "-o", out)

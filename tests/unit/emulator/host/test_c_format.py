@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from binalloc.emulator.host.c_format import MOST, converted, directives
+from tests.support.kits.suite import rotation
 
 glibc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="compares with glibc's snprintf")
 _INTEGERS, _FLOATS = "diuoxX", "fFeEgGaA"
@@ -47,7 +48,7 @@ WORDS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**31, 2**32
 
 
 @glibc
-@settings(max_examples=2000)
+@settings(max_examples=rotation.examples(2000))
 @given(forms(), st.data())
 def test_a_conversion_gives_what_c_gives(form: tuple[str, list[int], str, bool], data: st.DataObject) -> None:
     text, stars, conversion, wide = form

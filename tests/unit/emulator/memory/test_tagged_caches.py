@@ -224,6 +224,7 @@ def test_lanes_look_for_each_line_once_and_take_a_pass_for_each_word(stride: int
         assert warm[0] == warm[1]
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("mshrs", [1, 2, 31])
 def test_lines_of_a_load_that_find_no_room_are_held(mshrs: int) -> None:
     """A cache of one line and 32 lines of one load: one after the other, and nothing else goes to memory meanwhile."""

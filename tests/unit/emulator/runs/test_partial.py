@@ -173,6 +173,7 @@ def test_other_commands_that_emulate_say_how_far_they_were(command: str, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.rotates("long")
 def test_demo_prints_the_samples_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     from binalloc.laboratory.demo import run
 

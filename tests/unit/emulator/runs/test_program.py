@@ -248,6 +248,7 @@ def test_a_fault_says_where_in_the_program() -> None:
     assert (partial.partial, len(partial.launches)) == (True, 1)
 
 
+@pytest.mark.rotates("long")
 def test_cycles_are_limited_for_all_launches_together() -> None:
     steps = [{"repeat": 9, "step": [launch("add", ["x", "y", 64])]}]
     arguments = [words("x"), words("y")]

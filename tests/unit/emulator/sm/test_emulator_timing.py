@@ -57,6 +57,7 @@ def test_a_global_load_moves_its_distinct_sectors(scale: int, width: int, sector
     assert result.stats["dram_bytes"] == 32 * sectors
 
 
+@pytest.mark.rotates("long")
 def test_bandwidth_bounds_a_stream_of_loads() -> None:
     code = [*address(), *[op("LDG", stall=1, rd=255, ra=4, width=4, moff=128 * i) for i in range(64)], op("EXIT")]
     result = go(module(code, params={"x": 8}), grid=8, block=256, buffers={"x": np.zeros(16384, np.uint32)})

@@ -39,6 +39,7 @@ def test_levels_that_an_sm_never_gets_blocks_for(share: int, own: int, left: lis
     assert [budget.blocks for budget in reached(LEVELS, share, own)] == left
 
 
+@pytest.mark.rotates("long")
 def test_a_run_has_no_more_blocks_resident_than_an_sm_gets() -> None:
     """16 of 4 warps fit; of a grid of two for each SM two are resident."""
     machine = load_machine("gtx680")

@@ -138,6 +138,7 @@ def test_what_to_beware_of() -> None:
     assert any("local memory" in warning for warning in spilling.warnings)
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize(
     ("size", "waves", "words"),
     [("", 6.4, "the last of 6.40 waves fills 40%"), ("test", 0.1, "the grid is smaller than one wave (0.10)")],
@@ -152,6 +153,7 @@ def test_waves_of_the_grid(size: str, waves: float, words: str) -> None:
     assert weights == sorted(weights, reverse=True)
 
 
+@pytest.mark.rotates("long")
 def test_the_command_that_it_ends_with_does_it(tmp_path: Path) -> None:
     ptx = str(sample_file("FDTD3d.ptx"))
     (told,) = call("recommend", ptx, "--policy", "unified", "--reading", "spills", "--json").json["recommendations"]
@@ -243,6 +245,7 @@ def test_what_to_expect_where_nothing_is_run() -> None:
     assert kept.expected is None
 
 
+@pytest.mark.rotates("long")
 def test_where_values_live_by_function() -> None:
     module = load(sample_file("nbody.loom"))
     launched = load_launch(sample_file("nbody.toml"), "test")

@@ -43,6 +43,7 @@ def test_cycles_are_about_those_of_the_emulator(name: str, within: float) -> Non
     assert 1 / within < ran * estimates.rate(version) / warps < within
 
 
+@pytest.mark.rotates("long")
 def test_it_ranks_what_hides_latencies_and_what_spills() -> None:
     """nbody: the more blocks the better, down to where what they spill costs more."""
     launch = load_launch(sample_file("nbody.toml"))

@@ -33,6 +33,7 @@ def test_what_cannot_gain_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not built
 
 
+@pytest.mark.rotates("long")
 def test_what_may_gain_is_built() -> None:
     found = looked_at("FDTD3d.ptx")
     assert [level.expected is not None for level in found.tried] == [True, True]

@@ -62,6 +62,7 @@ def test_order_alone_is_taken_where_no_level_gains() -> None:
     assert found.rewritten.blocks_per_sm == found.given.blocks_per_sm
 
 
+@pytest.mark.rotates("long")
 def test_no_gain_leaves_the_original() -> None:
     """matmul at 6 to 8 blocks is slower in the emulator."""
     found = chosen("matmul.loom")

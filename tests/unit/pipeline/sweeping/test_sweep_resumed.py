@@ -145,6 +145,7 @@ def _with(task: Told) -> Here:
     return executor
 
 
+@pytest.mark.rotates("long")
 def test_damage_changes_no_row(tmp_path: Path, whole: tuple[bytes, Path, int]) -> None:
     asked = asked_of(subject("callchain"), (3, 7, 8))
     swept(asked, tmp_path)

@@ -17,7 +17,6 @@ from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
 from binalloc.transform.virtual.code import AGAIN, PASS, RELOAD, STORE, Item
 from tests.support.generator.programs import BEFORE, generate
 from tests.support.generator.transform.arguments import handed_on
-from tests.support.kits.suite import rotation
 from tests.support.paths import sample_file
 
 CASES = [
@@ -60,7 +59,7 @@ def passed(attempt: Attempt) -> list[Item]:
     return found
 
 
-@pytest.mark.rotates(parts=rotation.EIGHTH)
+@pytest.mark.rotates
 @pytest.mark.parametrize(("preset", "seed"), CASES)
 def test_every_access_is_explained(preset: str, seed: int) -> None:
     for found in at_budgets(preset, seed):
@@ -88,7 +87,7 @@ def test_every_access_is_explained(preset: str, seed: int) -> None:
                 assert v.name not in [other.name for other in why.instead]
 
 
-@pytest.mark.rotates(parts=rotation.EIGHTH)
+@pytest.mark.rotates
 @pytest.mark.parametrize(("preset", "seed"), CASES)
 def test_weights_are_per_run_of_the_kernel(preset: str, seed: int) -> None:
     """All together cost what the allocation does, which functions and their callers count by their own calls."""
@@ -106,7 +105,7 @@ def test_weights_are_per_run_of_the_kernel(preset: str, seed: int) -> None:
         assert cost == pytest.approx(found.cost.cost)
 
 
-@pytest.mark.rotates(parts=rotation.EIGHTH)
+@pytest.mark.rotates
 @pytest.mark.parametrize(("preset", "seed"), CASES)
 def test_costs_are_what_the_code_costs(preset: str, seed: int) -> None:
     """Where one round sufficed: what was reckoned, but for reloads that recomputations of others ask for; or less,

@@ -89,6 +89,7 @@ def test_what_is_refused(more: list[str], code: int, message: str, tmp_path: Pat
     assert message in refused(code, "rewrite", source, *launch("sort"), *more)
 
 
+@pytest.mark.rotates("long commands")
 def test_a_kernel_that_is_never_launched_is_no_kernel_of_the_program(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text((FOLDER / "lu.toml").read_text().split("[reference]")[0].replace(
         'launch = "internal"\n', 'launch = "internal"\nwhen = 0\n').replace("n = 128", "n = 16"))  # fmt: skip
@@ -165,6 +166,7 @@ init = "ones"
 )
 
 
+@pytest.mark.rotates("long commands")
 def test_kernels_that_reach_recursion_stay_as_they_are_beside_others(tmp_path: Path) -> None:
     source, out, steps = (str(tmp_path / name) for name in ("r.loom", "new.loom", "steps.toml"))
     Path(steps).write_text(RECURSION)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.kits.cli import call, launch, loom, refused, stopped
 from tests.support.oracles.traces.accelsim import read_folder
 from tests.support.paths import sample_file
@@ -32,6 +34,7 @@ def test_a_run_leaves_a_trace_with_all_its_instructions(tmp_path: Path) -> None:
     assert "Accel-Sim" in again.out
 
 
+@pytest.mark.rotates("long commands")
 def test_spills_of_a_rewrite_are_accesses_to_shared_and_local_memory(tmp_path: Path) -> None:
     small, folder = tmp_path / "small.loom", tmp_path / "trace"
     options = ("--registers", "32", "--slots", "3", "--no-emulate")

@@ -45,6 +45,7 @@ def test_merged_blocks_are_recommended(advice: tuple[Any, str]) -> None:
     assert (following["launch_bounds"], following["maxrregcount"], following["unused_shared_bytes"]) == (None,) * 3
 
 
+@pytest.mark.rotates("long commands")
 def test_the_next_step_writes_what_is_recommended(
     advice: tuple[Any, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

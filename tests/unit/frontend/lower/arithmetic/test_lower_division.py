@@ -71,6 +71,7 @@ def just_below_two(fmt: Format) -> list[tuple[int, int]]:
     return [(two - j, two - k) for j in range(16) for k in range(16)]
 
 
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("t", TYPES)
 def test_division(t: str) -> None:
     fmt = FORMATS[t]
