@@ -56,7 +56,7 @@ def test_shorter_regions_leave_the_same(seed: int) -> None:
         given = step.module
 
 
-@pytest.mark.rotates("mutants of merged kernels")
+@pytest.mark.rotates("long")
 @pytest.mark.parametrize("order", [TURNS, PIPED])
 def test_merged_blocks_leave_the_same(order: str) -> None:
     found: Counter[str] = Counter()

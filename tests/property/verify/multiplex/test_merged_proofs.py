@@ -119,11 +119,11 @@ def test_random_padded_kernels_are_proven() -> None:
     assert found[True] > 8 * found[False]
 
 
-@pytest.mark.rotates("mutants of merged kernels")
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", PADDED)
 def test_mutants_of_padded_kernels_are_rejected_or_run_alike(order: str) -> None:
     rejected: Counter[str] = Counter()
-    for seed in PADDED[order]:
+    for seed in rotation.sample(PADDED[order], order, rotation.EIGHTH):
         given = kernel(seed, 2 + (order != PIPED and seed % 2), order, partial=True)
         assert given is not None
         expected = left(given[0], given[1])
@@ -134,7 +134,8 @@ def test_mutants_of_padded_kernels_are_rejected_or_run_alike(order: str) -> None
                     assert same(expected, left(wrong, given[2].merge.launch(given[1]))), (seed, kind)
                 else:
                     rejected[kind] += 1
-    assert set(rejected) == set(PADDED_KINDS)
+    assert rejected
+    assert set(rejected) == set(PADDED_KINDS) or rotation.part() is not None
 
 
 def late_kinds(given: tuple[Module, Launch, Merged]) -> set[str]:
@@ -142,7 +143,7 @@ def late_kinds(given: tuple[Module, Launch, Merged]) -> set[str]:
     return kinds(check_merged(given[0], given[2].module, "k", merge.block, merge.count, merge.axis))
 
 
-@pytest.mark.rotates("mutants of merged kernels")
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("order", "seeds", "changes"),
     [
@@ -155,7 +156,7 @@ def test_mutants_of_merged_kernels_are_rejected_or_run_alike(
 ) -> None:
     rejected: Counter[str] = Counter()
     copies = "raw_address" in changes
-    for seed in seeds:
+    for seed in rotation.sample(seeds, order, rotation.EIGHTH):
         given = kernel(seed, 2 + (order != PIPED and seed % 2), order, copies)
         assert given is not None
         module, launch, made = given
@@ -170,7 +171,8 @@ def test_mutants_of_merged_kernels_are_rejected_or_run_alike(
                     continue
                 assert same(expected, left(wrong, merged)), (seed, kind)
                 assert same(expected, left(wrong, merged, scheduler="lrr", sms=3)), (seed, kind)
-    assert set(rejected) == set(changes) - (LINKED if order == PIPED else set())
+    assert rejected
+    assert set(rejected) == set(changes) - (LINKED if order == PIPED else set()) or rotation.part() is not None
 
 
 @pytest.mark.parametrize(
