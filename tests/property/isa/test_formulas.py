@@ -14,7 +14,7 @@ from binalloc.isa.loom.formulas import formulas
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import BY_NAME, OPCODES
-from tests.property.isa.test_interface import NOT_EXECUTED, cases, state
+from tests.property.isa.test_interface import cases, state
 from tests.property.isa.test_sums import MACHINE, WORDS, executing, total
 from tests.support.kits.emulator.single_step import SingleStep, WarpState
 
@@ -76,7 +76,7 @@ def plain(instr: Instr, number: int) -> Instr:
     return instr.replace(**f)
 
 
-@pytest.mark.parametrize("name", [op.name for op in OPCODES.values() if op.name not in NOT_EXECUTED])
+@pytest.mark.parametrize("name", [op.name for op in OPCODES.values()])
 def test_formulas(name: str) -> None:
     told = 0
     given = [x for case in cases(BY_NAME[name]) for x in (case, *(plain(case, number) for number in range(8)))]

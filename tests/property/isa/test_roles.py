@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from binalloc.emulator.execute.table import OPERATIONS
-from binalloc.emulator.state.layout import ExecGroup
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.roles import Number, ReadOperand, Roles, Way
 from binalloc.isa.interface.view import Ref
@@ -18,7 +16,7 @@ from binalloc.isa.loom.roles import roles
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import BY_NAME, OPCODES
 from binalloc.models.machines.reader import load_machine
-from tests.property.isa.test_interface import NOT_EXECUTED, cases, state
+from tests.property.isa.test_interface import cases, state
 from tests.support.kits.emulator.single_step import SingleStep, WarpState
 
 MACHINE = load_machine("gtx680")
@@ -59,7 +57,7 @@ def constant(taken: ReadOperand) -> int:
     return CONSTANT
 
 
-@pytest.mark.parametrize("name", [op.name for op in OPCODES.values() if op.name not in NOT_EXECUTED])
+@pytest.mark.parametrize("name", [op.name for op in OPCODES.values()])
 def test_ways_into_the_result(name: str) -> None:
     op = BY_NAME[name]
     for number, instr in enumerate(cases(op)):
@@ -94,7 +92,7 @@ def test_every_opcode_with_operands_has_a_row() -> None:
     from binalloc.isa.loom.roles import _TABLE
 
     bare = {op.name for op in OPCODES.values() if op.access and op.space != "texture"}
-    bare |= {op.name for op in OPCODES.values() if op.control or OPERATIONS[op.name].group == ExecGroup.NOT_EXECUTED}
+    bare |= {op.name for op in OPCODES.values() if op.control}
     assert set(BY_NAME) - bare - set(_TABLE) == {"PLOP3", "S2R", "CS2R", "NOP"}
 
 
