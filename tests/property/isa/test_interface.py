@@ -56,7 +56,8 @@ PLACES = {
     "prmt": 0,
     "hi": 1,
 }
-SILENT = ("WARPSYNC", "NOP", "MEMBAR", "RELSSP")  # a source or guard without an effect that one converged warp could show
+SILENT = ("WARPSYNC", "NOP", "MEMBAR", "RELSSP")
+"""Sources or guards without an effect that one converged warp could show."""
 
 
 def variants(op: OpSpec) -> Iterator[dict[str, int]]:
