@@ -26,6 +26,8 @@ RUN_CYCLES = "3000"
 ENGINES = (*["numba"] * 40, "python")
 OUTPUTS = (*["out.loom"] * 40, "-", "-", ".", "..", "", "missing/out", "/", "out\n.loom", "a" * 300)
 
+SHARINGS = ("auto", "off", "0.1", "1/3", "1:64", "2:100", "0", "1", "1:", ":8", *STRINGS[:3], *INTEGERS)
+
 Case = tuple[list[str], bytes]
 
 
@@ -131,7 +133,7 @@ def _run(m: Making) -> list[str]:
     out += m.maybe(0.02, "--check", "--race", "--engine", "python") + m.maybe(0.2, "--reference")
     out += m.maybe(0.2, "--save", m.rng.choice(("saved", "out\x1b", "reference.py", "x.loom", "a/b/c")))
     out += m.maybe(0.1, "--profile", m.rng.choice(("p.json", *OUTPUTS)))
-    return out + m.maybe(0.05, "--sms", m.integer())
+    return out + m.maybe(0.05, "--sms", m.integer()) + m.maybe(0.1, "--sharing", m.rng.choice(SHARINGS))
 
 
 def _rewrite(m: Making) -> list[str]:
@@ -159,7 +161,8 @@ def _pair(m: Making) -> list[str]:
 
 
 def _verify(m: Making) -> list[str]:
-    return ["verify", *_pair(m), *m.kernel_name(0.05), *m.machine(0.05), *m.launch(0.3)]
+    out = ["verify", *_pair(m), *m.kernel_name(0.05), *m.machine(0.05), *m.launch(0.3)]
+    return out + m.maybe(0.1, "--sharing", m.rng.choice(SHARINGS))
 
 
 def _diff(m: Making) -> list[str]:
@@ -247,6 +250,13 @@ def _multiplex(m: Making) -> list[str]:
     return out + m.maybe(0.3, "--merge", m.rng.choice(("2", "3", "8", "1", m.integer())))
 
 
+def _share(m: Making) -> list[str]:
+    out = ["share", m.file("loom", "x.loom"), *m.launch(0.97), *m.machine(0.2), *m.output(0.3)]
+    out += m.maybe(0.6, "--sharing", m.rng.choice(SHARINGS)) + m.maybe(0.3, "--layout", m.rng.choice(("move", "keep")))
+    out += m.maybe(0.3, "--release", m.rng.choice(("opt", "postdom", "none", STRINGS[0])))
+    return out + m.maybe(0.2, "--edges", "jump") + m.maybe(0.3, "--no-emulate")
+
+
 def _wild(m: Making) -> list[str]:
     """A command line of words put together at random."""
     words = ["asm", "run", "rewrite", "x.loom", "--json", "-o", "--launch", "--help", "-V", *STRINGS, *INTEGERS]
@@ -258,12 +268,12 @@ COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
     "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
     "compare-allocators": (2, _compare), "recommend": (2, _recommend), "sweep": (2, _sweep),
-    "reproduce": (1, _reproduce), "multiplex": (1, _multiplex), "launch-skeleton": (1, _launch_skeleton),
-    "anything": (3, _wild),
+    "reproduce": (1, _reproduce), "multiplex": (1, _multiplex), "share": (1, _share),
+    "launch-skeleton": (1, _launch_skeleton), "anything": (3, _wild),
 }  # fmt: skip
 
 
-RUNNERS = {"run", "rewrite", "verify", "demo", "smem-cost", "sweep", "reproduce", "multiplex"}
+RUNNERS = {"run", "rewrite", "verify", "demo", "smem-cost", "sweep", "reproduce", "multiplex", "share"}
 """The commands that may run the emulator."""
 
 

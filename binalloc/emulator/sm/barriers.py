@@ -19,7 +19,7 @@ from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, RZ, Column, Fault, Warp
+from binalloc.emulator.state.layout import BARRIERS, LANES, PT, RZ, Column, Fault, Warp
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
@@ -88,9 +88,8 @@ def agree(g: Gpu, s: Sm, w: int, pc: int, b: int, count: int, mode: int) -> None
     if s.bar_arrived[slot, b] == 0:
         s.bar_expected[slot, b] = asked
         s.bar_kind[slot, b] = kind
-        s.bar_popc[slot, b] = 0
-        s.bar_and[slot, b] = 1
-        s.bar_or[slot, b] = 0
+        s.bar_votes[slot, b, 0] = 0
+        s.bar_votes[slot, b, 1] = 0
         return
     before = s.bar_expected[slot, b]
     if before != asked and (before * asked != 0 or before + asked != g.warps_per_block):
@@ -133,11 +132,8 @@ def arrive(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
         return 0
     count_arrival(g, s, w, b)
     bits = (s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]) & mask
-    s.bar_popc[slot, b] += count_bits(bits)
-    if bits != mask:
-        s.bar_and[slot, b] = 0
-    if bits != 0:
-        s.bar_or[slot, b] = 1
+    s.bar_votes[slot, b, 0] += count_bits(mask & ~bits)
+    s.bar_votes[slot, b, 1] += count_bits(bits)
     if mode != Mode.ARV:
         wait_for_opening(g, s, program, w, pc, mask, b)
     open_if_complete(g, s, program, regs, slot, b)
@@ -280,7 +276,7 @@ def write_result(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, slot
     lanes = s.bar_lanes[w]
     rd = program[pc, Column.RD]
     if (mode == Mode.POPC or mode == Mode.ALLOC) and rd != RZ:
-        value = s.bar_popc[slot, b]
+        value = s.bar_votes[slot, b, 1]
         if mode == Mode.ALLOC:
             value = s.region_base[s.allocated[slot] - 1] if g.smm else g.static_base
         for t in range(LANES):
@@ -288,8 +284,8 @@ def write_result(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, slot
                 regs[s.warp_base + w, rd, t] = value
     pd = program[pc, Column.PD0]
     if (mode == Mode.AND or mode == Mode.OR) and pd != PT:
-        truth = s.bar_and[slot, b] if mode == Mode.AND else s.bar_or[slot, b]
-        s.pred[w, pd] = (s.pred[w, pd] & ~lanes) | (lanes & (FULL * truth))
+        truth = s.bar_votes[slot, b, 0] == 0 if mode == Mode.AND else s.bar_votes[slot, b, 1] != 0
+        s.pred[w, pd] = (s.pred[w, pd] & ~lanes) | (lanes if truth else 0)
 
 
 @device

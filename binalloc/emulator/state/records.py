@@ -328,9 +328,7 @@ class Sm(
     bar_arrived: Annotated[Grid, MAX_BLOCKS, BARRIERS]
     bar_expected: Annotated[Grid, MAX_BLOCKS, BARRIERS]
     bar_kind: Annotated[Grid, MAX_BLOCKS, BARRIERS]
-    bar_popc: Annotated[Grid, MAX_BLOCKS, BARRIERS]
-    bar_and: Annotated[Grid, MAX_BLOCKS, BARRIERS]
-    bar_or: Annotated[Grid, MAX_BLOCKS, BARRIERS]
+    bar_votes: Annotated[Cube, MAX_BLOCKS, BARRIERS, 2]  #: lanes that came with a false predicate, and with a true one
     # schedulers
     ready: Annotated[Grid, MAX_SCHEDULERS, UNITS]
     ready_units: Annotated[Words, MAX_SCHEDULERS]

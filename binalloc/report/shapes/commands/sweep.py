@@ -209,13 +209,6 @@ class SweepRowJson(TypedDict):
             "held; null where no run ended"
         ),
     ]
-    stall_shared_lock: Annotated[
-        float | None,
-        says(
-            "share of all issue slots lost because the nearest warp waited for shared memory that its block shares "
-            "with another, which had it; null where no run ended"
-        ),
-    ]
     stall_instruction_fetch: Annotated[
         float | None,
         says(
@@ -228,6 +221,13 @@ class SweepRowJson(TypedDict):
         says(
             "share of all issue slots lost because the nearest warp waited for a constant from the constant "
             "cache; null where no run ended"
+        ),
+    ]
+    stall_shared_lock: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the nearest warp waited for shared memory that its block shares "
+            "with another, which had it; null where no run ended"
         ),
     ]
 

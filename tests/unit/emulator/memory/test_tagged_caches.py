@@ -261,7 +261,7 @@ def test_lost_slots_are_held_against_the_instruction_that_waits() -> None:
     assert [i for i, n in enumerate(stalls["constant"]) if n] == [9]
 
 
-@pytest.mark.parametrize("gate", list(GATES))
+@pytest.mark.parametrize("gate", ["instruction_fetch", "constant"])
 def test_a_warp_that_waits_for_its_code_or_a_constant_is_told_of(gate: str) -> None:
     machine = replace(with_code(128, 1, 4), constant_cache=constant_lines(64, 1, 1))
     told: set[str] = set()
