@@ -47,11 +47,11 @@ ROWS: dict[str, OptionRow] = {
     "sharing": OptionRow(
         click.option(
             "--sharing",
-            metavar="off|T|PAIRS:BYTES",
+            metavar="off|T|PAIRS:BYTES[:SLOTS]",
             default="off",
             show_default=True,
             help="Let blocks share memory two by two: the share of it that stays private (between 0 and 1), or how "
-            "many pairs an SM has, and the private bytes of a block.",
+            "many pairs an SM has, the private bytes of a block, and, where not all, the private slots of a thread.",
         )
     ),
     "over": OptionRow(

@@ -22,6 +22,7 @@ from binalloc.emulator.state.layout import (
     FIRST_DEF,
     FIRST_USE,
     FULL,
+    LANES,
     LOCAL_WINDOW,
     NO_CONTROL,
     PRED_ROW,
@@ -55,7 +56,9 @@ def poison_all(g: Gpu, s: Sm, shadow: Grid, shadow_local: Grid, slot: int) -> No
     """Poison all that belongs to a new block in `slot`. RZ and PT are never poisoned."""
     poison_words(s, shadow, s.shared_first[slot], s.shared_end[slot])
     if g.pairs and s.own_slots[slot]:
-        poison_words(s, shadow, s.own_slots[slot], s.shared_first[slot] + g.block_words)
+        for i in range(g.warps_per_block):
+            row = s.own_slots[slot] + (i * g.slot_bytes >> 2)
+            poison_words(s, shadow, row, row + g.private_rows * LANES)
     for i in range(g.warps_per_block):
         w = slot * g.warps_per_block + i
         shadow_local[s.warp_base + w, :] = FULL

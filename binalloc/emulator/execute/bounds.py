@@ -7,11 +7,12 @@ from binalloc.emulator.arithmetic.atomic import adds_halves
 from binalloc.emulator.arithmetic.half import HALF, SIGN16
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.counting import buffer_of
-from binalloc.emulator.policies.pairs import common_first
+from binalloc.emulator.policies.pairs import common_first, place_of, shares_slots, slot_is_common
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import GRANULE_SHIFT, MAP_SHIFT, SLOT_ROW, WORD, Column, Fault
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import lowest_bit
 
 
 @device(apart=True)
@@ -129,11 +130,13 @@ def in_other_regions(g: Gpu, s: Sm, w: int, mask: int, size: int) -> int:
 @device(inline=True)
 def moved_by(g: Gpu, s: Sm, w: int, spill: int, address: int) -> int:
     """Return how many bytes behind the place of its address an access lies, counted from the block's first word, where
-    the block has its shared memory in two places. Bytes that it shares with its partner lie in the partner's place, and
-    its slots directly behind its private bytes."""
+    the block has its shared memory in two places. Bytes and slots that it shares with its partner lie in the partner's
+    place, and its private slots directly behind its private bytes, those of a warp together."""
     slot = s.block_of[w]
     if spill:
-        return s.split[slot] - g.slot_base
+        if slot_is_common(g, s, w, address):
+            return place_of(g, slot - g.lone_blocks) - s.shared_first[slot] << 2
+        return s.split[slot] - g.slot_base - s.in_block[w] * (g.slot_bytes - g.private_rows * SLOT_ROW)
     if address < s.split[slot]:
         return 0
     return (common_first(g, s, slot) - s.shared_first[slot] << 2) - s.split[slot]
@@ -150,8 +153,14 @@ def to_places(g: Gpu, s: Sm, w: int, mask: int, spill: int) -> None:
 
 
 @device(apart=True)
-def after_release(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
-    """Report the first lane that accesses bytes that it has released."""
+def after_release(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
+    """Report the first lane that accesses bytes, or a slot, that it has released."""
+    if spill:
+        lane = lowest_bit(mask)
+        if shares_slots(g) and slot_is_common(g, s, w, s.addr[lane]):
+            low = g.slot_base + s.in_block[w] * g.slot_bytes
+            set_fault(g, s, Fault.RELEASED, w, pc, lane, (s.addr[lane] - low) // SLOT_ROW, 0, g.private_rows)
+        return
     for t in range(g.lanes):
         if (mask >> t) & 1 and s.addr[t] + size > g.private_bytes:
             set_fault(g, s, Fault.RELEASED, w, pc, t, s.addr[t], size, g.private_bytes)

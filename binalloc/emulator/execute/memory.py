@@ -233,8 +233,8 @@ def in_shared(
             shared_bounds(g, s, w, pc, low, WORD // 2, spill)
         if g.fault:
             return
-    if g.pairs and spill == 0 and s.released[w] & mask:
-        after_release(g, s, w, pc, s.released[w] & mask, size)
+    if g.pairs and s.released[w] & mask:
+        after_release(g, s, w, pc, s.released[w] & mask, size, spill)
         if g.fault:
             return
     if s.apart[s.block_of[w]]:

@@ -298,12 +298,13 @@ class LaunchedDevice:
         """Set which block slots share memory, and return the words that all take together. Of fewer resident blocks
         than the pairing has, fewer are pairs. words: of a block."""
         pairs = max(0, resident - pairing.blocks + pairing.pairs) if pairing is not None else 0
-        values = dict.fromkeys(("pairs", "lone_blocks", "private_bytes", "partner_words"), 0)
+        values = dict.fromkeys(("pairs", "lone_blocks", "private_bytes", "private_rows", "partner_words"), 0)
         if pairing is not None and pairs:
             use = self.need.use
-            slots = use.slot_row * use.slots
+            rows = use.slots if pairing.slots is None else pairing.slots
             values = {
-                "pairs": pairs, "lone_blocks": pairing.blocks - pairing.pairs, "private_bytes": pairing.private - slots,
+                "pairs": pairs, "lone_blocks": pairing.blocks - pairing.pairs,
+                "private_bytes": pairing.private - rows * use.slot_row, "private_rows": rows,
                 "partner_words": pairing.private // L.WORD,
             }  # fmt: skip
         for name, value in values.items():

@@ -21,7 +21,7 @@ from binalloc.models.sharing.pairs import Pairing, Room, fitted, threshold, with
 from binalloc.printable import count
 
 OFF = "off"
-EXPECTED = "off, a threshold between 0 and 1, or PAIRS:BYTES"
+EXPECTED = "off, a threshold between 0 and 1, PAIRS:BYTES, or PAIRS:BYTES:SLOTS"
 
 
 def widest_access(functions: Sequence[Function]) -> int:
@@ -41,16 +41,16 @@ def pairing_of(
 ) -> Pairing | None:
     """Return the pairs of blocks that an option asks for, None if blocks share nothing.
 
-    asked: `OFF`, a threshold, or PAIRS:BYTES, where BYTES are the private ones of a block. Raises UsageError for
-    anything else. Raises Refused where blocks of the launch cannot share memory, or where an SM would hold no block
-    more.
+    asked: `OFF`, a threshold, or PAIRS:BYTES, where BYTES are the private ones of a block, or PAIRS:BYTES:SLOTS, where
+    the first SLOTS of a thread's slots are private. Raises UsageError for anything else. Raises Refused where blocks of
+    the launch cannot share memory, or where an SM would hold no block more.
     """
     if asked == OFF:
         return None
     room = room_of(machine, need, functions)
     require_apart(launch, need)
     if ":" in asked:
-        return _stated(room, asked)
+        return _stated(room, need, asked)
     share = threshold(asked)
     found = with_threshold(room, share)
     if found is None:
@@ -82,18 +82,24 @@ def require_apart(launch: Launch, need: Resources) -> None:
         )  # fmt: skip
 
 
-def numbers_of(asked: str) -> tuple[int, int]:
-    """Return the pairs and the private bytes of an option PAIRS:BYTES. Raises UsageError for anything else."""
+def numbers_of(asked: str) -> tuple[int, int, int | None]:
+    """Return the pairs, the private bytes, and the private slots of a thread, of an option PAIRS:BYTES or
+    PAIRS:BYTES:SLOTS. None stands for all slots. Raises UsageError for anything else."""
     try:
-        pairs, private = (int(part) for part in asked.split(":"))
+        pairs, private, *slots = (int(part) for part in asked.split(":", 2))
     except ValueError:
         raise UsageError("no such sharing", place=Hint("{sharing}"), found=asked, expected=EXPECTED) from None
-    return pairs, private
+    return pairs, private, slots[0] if slots else None
 
 
-def _stated(room: Room, asked: str) -> Pairing:
+def _stated(room: Room, need: Resources, asked: str) -> Pairing:
     """Return the pairing that is asked for in numbers."""
-    pairs, private = numbers_of(asked)
+    pairs, private, slots = numbers_of(asked)
+    if slots is not None:
+        if not 0 <= slots <= need.use.slots:
+            expected = f"0 to {need.use.slots}: a thread has no more"
+            raise UsageError("number of slots out of range", place=Hint("{sharing}"), found=slots, expected=expected)
+        room = room.sharing_slots(slots, need.use.slot_row)
     alone = room.alone
     most = min(alone, room.most - alone)
     if not 1 <= pairs <= most:
@@ -107,7 +113,7 @@ def _stated(room: Room, asked: str) -> Pairing:
         if fits < least:
             expected = f"fewer pairs: of so many each has {count(fits, 'byte')}, its slots take {least:,}"
         raise UsageError("private bytes out of range", place=Hint("{sharing}"), found=private, expected=expected)
-    return Pairing(alone + pairs, pairs, private)
+    return Pairing(alone + pairs, pairs, private, slots)
 
 
 def no_pair(machine: Machine, need: Resources, room: Room, share: Fraction | None) -> Refused:

@@ -16,6 +16,7 @@ from binalloc.emulator.policies.knocks import call
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import SLOT_ROW
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -69,6 +70,18 @@ def open_place(g: Gpu, s: Sm, slot: int) -> int:
         s.released[w] = 0
         s.kept_out[w] = 0
     return first
+
+
+@device(inline=True)
+def shares_slots(g: Gpu) -> int:
+    """Return 1 if the two blocks of a pair share some slots of their threads, too."""
+    return 1 if g.private_rows * SLOT_ROW < g.slot_bytes else 0
+
+
+@device(inline=True)
+def slot_is_common(g: Gpu, s: Sm, w: int, address: int) -> int:
+    """Return 1 if the address of a slot of warp w is that of one which the two blocks of a pair share."""
+    return 1 if address - g.slot_base - s.in_block[w] * g.slot_bytes >= g.private_rows * SLOT_ROW else 0
 
 
 @device

@@ -101,7 +101,7 @@ class RunOptions:
     """Most resident blocks beyond those of static management, for kernels with BAR.ALLOC. None: no such limit."""
     sharing: str = OFF
     """Whether blocks share a part of their shared memory two by two: `pairs.OFF`, the share of it that stays private as
-    a number between 0 and 1, or PAIRS:BYTES."""
+    a number between 0 and 1, or PAIRS:BYTES, which may be followed by the private slots of a thread."""
     hazards: bool = True
     """Whether code has to be scheduled for the machine. Otherwise results are exact, but cycles mean nothing."""
     reference: bool = False

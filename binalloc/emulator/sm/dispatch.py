@@ -98,7 +98,9 @@ def clear_shared(g: Gpu, s: Sm, shared: Grid, slot: int) -> None:
     first = s.shared_first[slot]
     shared[s.id, first : s.shared_end[slot]] = 0
     if g.pairs and s.own_slots[slot]:
-        shared[s.id, s.own_slots[slot] : first + g.block_words] = 0
+        for i in range(g.warps_per_block):
+            row = s.own_slots[slot] + (i * g.slot_bytes >> 2)
+            shared[s.id, row : row + g.private_rows * LANES] = 0
 
 
 @device

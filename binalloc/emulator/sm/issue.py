@@ -29,7 +29,7 @@ from binalloc.emulator.policies.events import (
     promoted,
 )
 from binalloc.emulator.policies.gates.table import can_pair
-from binalloc.emulator.policies.pairs import common_first
+from binalloc.emulator.policies.pairs import common_first, shares_slots
 from binalloc.emulator.policies.schedulers.table import pick
 from binalloc.emulator.policies.waits import idle_reason
 from binalloc.emulator.sm.barriers import hand_out, reconsider
@@ -55,6 +55,7 @@ from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
+    LANES,
     NO_BARRIER,
     NO_CONTROL,
     UNIT_LSU,
@@ -264,10 +265,21 @@ def begin_regions(g: Gpu, s: Sm, shadow: Grid, races: Cube) -> None:
             s.lock_fresh[slot] = 0
             first = common_first(g, s, slot)
             forget_words(g, s, shadow, races, first, first + (g.user_shared - g.private_bytes + 3 >> 2))
+            if shares_slots(g):
+                forget_slots(g, s, shadow, races, slot)
     for r in range(s.regions):
         if s.region_fresh[r]:
             s.region_fresh[r] = 0
             forget_words(g, s, shadow, races, s.region_first[r], s.region_end[r])
+
+
+@device(apart=True)
+def forget_slots(g: Gpu, s: Sm, shadow: Grid, races: Cube, slot: int) -> None:
+    """Have the checks forget what earlier blocks did in the slots that the block in `slot` shares with its partner."""
+    first = common_first(g, s, slot) + (g.slot_base - g.private_bytes >> 2)
+    for i in range(g.warps_per_block):
+        row = first + (i * g.slot_bytes >> 2)
+        forget_words(g, s, shadow, races, row + g.private_rows * LANES, row + (g.slot_bytes >> 2))
 
 
 @device

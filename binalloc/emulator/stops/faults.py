@@ -112,6 +112,8 @@ def detail(
         return found, "an address inside one buffer or variable", None
     if code == L.Fault.SHARED:
         return access_details(c, a & _U64, b, d)
+    if code == L.Fault.RELEASED and b == 0:
+        return f"slot {a}, behind RELSSP", f"one of the thread's {count(d, 'private slot')}", _RELEASE_LATER
     if code == L.Fault.RELEASED:
         found = f"address {a:#x}, {count(b, 'byte')}, behind RELSSP"
         return found, inside(0, d, "the block's private part"), _RELEASE_LATER

@@ -5,6 +5,7 @@ A block whose partner has what the two share has its bytes in two places, see `p
 
 from __future__ import annotations
 
+from binalloc.emulator.state.layout import SLOT_ROW
 from binalloc.emulator.stops.context import StoppedContext
 
 
@@ -13,7 +14,7 @@ def word_at(c: StoppedContext, sm: int, w: int, address: int, spill: bool) -> in
     slot = int(c.at(sm, "block_of")[w])
     split, distance = int(c.at(sm, "split")[slot]), 0
     if spill:
-        distance = split - c.of("slot_base") if c.at(sm, "apart")[slot] else 0
+        distance = _slot_distance(c, sm, w, address) if c.at(sm, "apart")[slot] else 0
     elif address >= split:
         distance = _distance(c, sm, slot)
     return int(c.at(sm, "shared_first")[slot]) + (address + distance) // 4
@@ -23,6 +24,16 @@ def address_at(c: StoppedContext, sm: int, w: int, place: int) -> int:
     """Return the address of a byte that lies so far behind the first one of a warp's block, and is of no slot."""
     slot = int(c.at(sm, "block_of")[w])
     return place if 0 <= place < int(c.at(sm, "split")[slot]) else place - _distance(c, sm, slot)
+
+
+def _slot_distance(c: StoppedContext, sm: int, w: int, address: int) -> int:
+    """Return by how much more than its address a slot of a block in two places lies behind the block's first byte."""
+    slot, before = int(c.at(sm, "block_of")[w]), int(c.at(sm, "in_block")[w])
+    size, own = c.of("slot_bytes"), c.of("private_rows") * SLOT_ROW
+    if address - c.of("slot_base") - before * size >= own:
+        first = c.at(sm, "shared_first")
+        return 4 * int(first[slot - c.of("lone_blocks")] - first[slot])
+    return int(c.at(sm, "split")[slot]) - c.of("slot_base") - before * (size - own)
 
 
 def _distance(c: StoppedContext, sm: int, slot: int) -> int:

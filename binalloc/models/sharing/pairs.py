@@ -13,7 +13,7 @@ Thresholds are fractions, so that nothing is rounded: with a float, 0.1 would be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from binalloc.errors import UsageError
@@ -28,9 +28,10 @@ class Room:
     total: int  #: bytes of shared memory of the SM
     block: int  #: bytes of a block
     most: int  #: blocks that all other resources allow
-    slots: int = 0  #: bytes of a block's slots, which stay private: they are a part of `block`
+    slots: int = 0  #: bytes of a block's slots that stay private: they are a part of `block`
     #: the other private bytes are a multiple of this: the widest access to them, which must lie in one part
     grain: int = WORD
+    own: int | None = None  #: slots of a thread that stay private; None: all
 
     @staticmethod
     def of(answer: Occupancy, total: int, grain: int = WORD) -> Room:
@@ -38,6 +39,13 @@ class Room:
         most = [limit for name, limit in answer.limits.items() if name != "shared" and limit is not None]
         slots = answer.use.slots * answer.use.slot_row
         return Room(total, answer.shared_per_block, min(most), slots, grain)
+
+    def sharing_slots(self, own: int, row: int) -> Room:
+        """Return the room of blocks of which so many slots of a thread stay private, and others may be shared.
+
+        row: bytes of one slot of each of a block's threads.
+        """
+        return replace(self, slots=own * row, own=own)
 
     @property
     def alone(self) -> int:
@@ -56,7 +64,13 @@ class Pairing:
 
     blocks: int  #: resident blocks
     pairs: int  #: pairs among them
-    private: int  #: bytes of a block that only it uses, its slots included; those of an unshared block all are its own
+    #: bytes of a block that only it uses, its private slots included; those of an unshared block all are its own
+    private: int
+    slots: int | None = None  #: private slots of a thread; None: all
+
+    def __str__(self) -> str:
+        """Return the pairing as options have it."""
+        return f"{self.pairs}:{self.private}" + ("" if self.slots is None else f":{self.slots}")
 
     @property
     def unshared(self) -> int:
@@ -102,7 +116,7 @@ def with_threshold(room: Room, share: Fraction) -> Pairing | None:
     pairs = min(fits + partners, room.most) - room.alone
     if pairs <= 0:
         return None
-    return Pairing(room.alone + pairs, pairs, room.private(int(least)))
+    return Pairing(room.alone + pairs, pairs, room.private(int(least)), room.own)
 
 
 def fitted(room: Room) -> Sequence[Pairing]:
@@ -116,7 +130,7 @@ def fitted(room: Room) -> Sequence[Pairing]:
     for pairs in range(1, min(alone, room.most - alone) + 1):
         private = room.private((room.total - alone * room.block) // pairs)
         if private > room.slots:
-            found.append(Pairing(alone + pairs, pairs, private))
+            found.append(Pairing(alone + pairs, pairs, private, room.own))
     return found
 
 

@@ -13,7 +13,7 @@ from binalloc.emulator.arithmetic.matrix import giving_lanes
 from binalloc.emulator.memory.lanes import address_of, has_pair
 from binalloc.emulator.policies.gates.gate import Gate
 from binalloc.emulator.policies.knocks import UNTIL_CALLED
-from binalloc.emulator.policies.pairs import take_lock
+from binalloc.emulator.policies.pairs import shares_slots, slot_is_common, take_lock
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import RZ, SHARED_WINDOW, WINDOW_SIZE, Column, ExecGroup, SpaceCode, StackColumn
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 @device(inline=True)
 def may_need_lock(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
-    """Return 1 if the instruction at `pc` may access shared memory, slots aside, and warp w is of a block that does not
-    hold the lock of its pair."""
+    """Return 1 if the instruction at `pc` may access shared memory, private slots aside, and warp w is of a block that
+    does not hold the lock of its pair."""
     if program[pc, Column.GROUP] != ExecGroup.MEM:
         return 0
     space = program[pc, Column.SPACE]
-    if (space != SpaceCode.SHARED and space != SpaceCode.GENERIC) or program[pc, Column.SPILL]:
+    if space != SpaceCode.SHARED and space != SpaceCode.GENERIC:
+        return 0
+    if program[pc, Column.SPILL] and shares_slots(g) == 0:
         return 0
     slot = s.block_of[w]
     return 1 if s.partner[slot] and s.holds[slot] == 0 else 0
@@ -38,13 +40,14 @@ def may_need_lock(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
 
 @device(apart=True)
 def reaches_common(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> int:
-    """Return 1 if the access at `pc` has a lane with a byte behind the private ones of the block."""
+    """Return 1 if the access at `pc` has a lane with a byte behind the private ones of the block, or is to a slot that
+    is none of the private ones."""
     mask = s.stack[w, s.sp[w], StackColumn.MASK] & (s.pred[w, program[pc, Column.GUARD]] ^ program[pc, Column.GUARDN])
     mask &= giving_lanes(program[pc, Column.MATRICES])
     generic = has_pair(program[pc, Column.SPACE])
     rows, low = regs[s.warp_base + w], program[pc, Column.A_REG]
     high = low + 1 if low < RZ else low
-    offset, size = program[pc, Column.OFFSET], program[pc, Column.SIZE]
+    offset, size, spill = program[pc, Column.OFFSET], program[pc, Column.SIZE], program[pc, Column.SPILL]
     for t in range(g.lanes):
         if (mask >> t) & 1:
             address = address_of(rows, low, high, generic, offset, t)
@@ -52,6 +55,8 @@ def reaches_common(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) ->
                 if address < SHARED_WINDOW or address >= SHARED_WINDOW + WINDOW_SIZE:
                     continue
                 address -= SHARED_WINDOW
+            if spill:
+                return slot_is_common(g, s, w, address)
             if address + size > g.private_bytes:
                 return 1
     return 0

@@ -23,7 +23,8 @@ class PairFigures:
     pairs: int  #: pairs on an SM, 0 where blocks share nothing
     lone_blocks: int  #: block slots in front of the additional ones
     private_bytes: int  #: bytes of a block of a pair, from address 0 on, that only this block accesses, slots aside
-    partner_words: int  #: words that the place of an additional block has: its private bytes and its slots
+    private_rows: int  #: slots of a thread of a pair, from slot 0 on, that its block shares with no other
+    partner_words: int  #: words that the place of an additional block has: its private bytes and its private slots
 
 
 class PairRecord:
@@ -37,7 +38,8 @@ class PairRecord:
     apart: Annotated[Words, MAX_BLOCKS]  #: whether what the block shares lies in its partner's place
     #: bytes of such a block, from address 0 on, in front of those: its private ones, maybe none; 0 in other blocks
     split: Annotated[Words, MAX_BLOCKS]
-    #: first word of the slots, to the end of the block's place, where what it shares lies in front of them; else 0
+    #: first word of the slots, to the end of the block's place, where what it shares lies before its private ones;
+    #: else 0
     own_slots: Annotated[Words, MAX_BLOCKS]
     phase_from: Annotated[Words, MAX_BLOCKS]  #: cycle in which that phase began
     released: Annotated[Words, MAX_WARPS]  #: lanes that have released the shared bytes
