@@ -102,6 +102,23 @@ def profile_of(module: Module, kernel: Function, result: Result) -> Profile:
     return Profile(kernel.name, result.machine, result.partial, code_hash(module, kernel), stretches)
 
 
+def carried(profile: Profile, module: Module, made: Module, kernel: str) -> Profile:
+    """Return the profile of a kernel as the profile of one that was made of it by instruction maps.
+
+    A word that was inserted counts as often as the next old one. Raises UsageError if the profile is another kernel's.
+    """
+    counts, fn = profile.executions(module, kernel), made.function(kernel)
+    stretches = {}
+    for each in made.reached(fn):
+        index = range(len(each.instrs)) if each.origin is None else each.origin.index
+        found, ahead = [], 0
+        for old in reversed(index):
+            ahead = counts[each.name][old] if old >= 0 else ahead
+            found.append(ahead)
+        stretches[each.name] = _stretches(found[::-1])
+    return Profile(kernel, profile.machine, profile.partial, code_hash(made, fn), stretches, profile.path)
+
+
 def _stretches(counts: Sequence[int]) -> list[tuple[int, int]]:
     """Return (first word, executions) for each stretch of equal counts."""
     return [(i, n) for i, n in enumerate(counts) if i == 0 or n != counts[i - 1]]

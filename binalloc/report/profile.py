@@ -23,6 +23,11 @@ def profile_json(profile: Profile) -> WeighingProfile:
 
 def profile_line(profile: Profile) -> str:
     """Return a line that names the run whose executions weight the code, in place of its loops."""
-    partial = ", which was stopped before its end" if profile.partial else ""
-    name = one_line(profile.path) or "profile"
-    return f"Weights: executions of the run of {name}{partial}, by {count(profile.entered, 'warp')}, not loops.\n"
+    return weights_line(profile_json(profile))
+
+
+def weights_line(found: WeighingProfile) -> str:
+    """Return that line from JSON."""
+    partial = ", which was stopped before its end" if found["partial"] else ""
+    name = one_line(found["file"]) or "profile"
+    return f"Weights: executions of the run of {name}{partial}, by {count(found['warps'], 'warp')}, not loops.\n"

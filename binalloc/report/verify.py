@@ -62,6 +62,7 @@ def _turns(found: TurnsProof) -> ProvenTurnsJson:
         "block": list(found.block),
         "proven": found.proven,
         "missing": found.missing or None,
+        "sharing": found.sharing or None,
     }
 
 
@@ -158,7 +159,10 @@ def _turns_line(one: ProvenTurnsJson) -> str:
     """Return a line that says whether a kernel's scheme is proven."""
     block = " x ".join(map(str, one["block"]))
     verdict = f"proven for blocks of {block}" if one["proven"] else "NOT proven"
-    return f"{one['kernel']}: blocks use shared memory in turns, {one['scheme']}: {verdict}\n"
+    how = f"use shared memory in turns, {one['scheme']}"
+    if one["sharing"] is not None:
+        how = f"share memory two by two, {one['sharing']}"
+    return f"{one['kernel']}: blocks {how}: {verdict}\n"
 
 
 def _findings(texts: Sequence[str]) -> list[str]:

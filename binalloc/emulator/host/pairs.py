@@ -123,13 +123,12 @@ def no_pair(machine: Machine, need: Resources, room: Room, share: Fraction | Non
     private bytes as fit.
     """
     use, answer = need.use, machine.occupancy(need.use)
-    asked = "blocks that share" if share is None else f"a threshold of {share}"
     if room.block == 0 or room.most <= room.alone:
         others = [name for name in answer.limiters if name != "shared"] or ["blocks"]
         return Refused(
-            "no block is gained where blocks share memory", place=Hint("{sharing}"), found=asked,
-            expected=f"a kernel that shared memory limits; this one is limited by {', '.join(others)} "
-            f"to {count(room.alone, 'block')} on an SM of {machine.name}",
+            "no block is gained where blocks share memory", place=Hint("{sharing}"),
+            found=f"{count(room.alone, 'block')} on an SM of {machine.name} without that, limited by "
+            f"{', '.join(others)}", expected="a kernel whose blocks shared memory alone limits",
         )  # fmt: skip
     left = room.total - room.alone * room.block
     found = f"{left:,} bytes left beside {count(room.alone, 'block')} of {room.block:,} on an SM of {machine.name}"

@@ -55,7 +55,8 @@ def prove_kernels(
     findings, notes, unchanged = _check(made, new, names, whole=whole)
     if turns and notes:
         kernels = quoted(", ".join(one.kernel for one in turns))
-        made_again = "the kernel whose blocks take turns, made again by its record"
+        what = "share memory" if all(one.sharing for one in turns) else "take turns"
+        made_again = f"the kernel whose blocks {what}, made again by its record"
         notes.insert(0, f"the original of {kernels} is here {made_again}")
     return SymbolicProof(names, unchanged, lost + findings, notes, _hint(old, new) if findings else None, turns)
 

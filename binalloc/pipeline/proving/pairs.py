@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from binalloc.analysis.shared.memory import shared_memory_of
 from binalloc.emulator.host.pairs import OFF, numbers_of
-from binalloc.errors import BinallocError
+from binalloc.errors import BinallocError, MalformedInput
 from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Flow
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.proving.turns import Three, TurnsProof, for_blocks
-from binalloc.pipeline.sharing.plans import Planner
+from binalloc.pipeline.sharing.plans import Plan, Planner
 from binalloc.pipeline.sharing.record import SharedRecord, was_shared
 from binalloc.pipeline.sharing.sharing import Wish, shared_module
+from binalloc.printable import count
 from binalloc.verify.report import CheckReport
 from binalloc.verify.sharing.check import check_shared
 
@@ -41,15 +42,30 @@ def _prove(old: Module, new: Module, name: str, record: SharedRecord, machine: M
     scheme = f"share {record.option}"
     try:
         memory = shared_memory_of(old, name, (x, y, z))
-        use = KernelUse.of(old.function(name).info, x * y * z, record.dynamic)
+        use = KernelUse.of(new.function(name).info, x * y * z, record.dynamic)  # its slots count as private bytes
         planner = Planner(memory, machine, use)
-        plan = planner.plan(record.pairing, moved=record.moved)
+        plan = _plan(planner, record, name)
         made = shared_module(old, planner, plan, Wish(record.option, record.release, record.edges, record.moved))
         report = check_shared(old, made, name, (x, y, z), plan.private, record.dynamic)
     except BinallocError as error:
-        return TurnsProof(name, scheme, (x, y, z), f"{name}: it cannot be made again of the original: {error}", None)
+        text = f"{name}: it cannot be made again of the original: {error}"
+        return TurnsProof(name, scheme, (x, y, z), text, None, record.option)
     missing = "" if report.ok else str(report.errors[0])
-    return TurnsProof(name, scheme, (x, y, z), missing, for_blocks(made, name, new.function(name).info.block))
+    again = for_blocks(made, name, new.function(name).info.block)
+    return TurnsProof(name, scheme, (x, y, z), missing, again, record.option)
+
+
+def _plan(planner: Planner, record: SharedRecord, name: str) -> Plan:
+    """Return the plan of a record. Raises MalformedInput for a layout that is none of the kernel."""
+    if record.distances is None:
+        return planner.plan(record.pairing, moved=record.moved)
+    try:
+        return planner.laid_out(record.pairing, record.distances)
+    except ValueError:
+        raise MalformedInput(
+            "a record of sharing does not fit the kernel", place=name, found=f"distances {list(record.distances)}"[:80],
+            expected=f"{count(len(planner.sizes), 'number')}, with which variables stay in the block's memory",
+        ) from None  # fmt: skip
 
 
 def releases_without_record(old: Module, new: Module, names: list[str]) -> list[str]:

@@ -34,6 +34,7 @@ class TurnsProof:
     missing: str  #: what could not be proven, "" for nothing
     #: the original with the scheme, in front of allocation; None if it cannot be made again
     module: Module | None
+    sharing: str = ""  #: pairs and private bytes where blocks share memory two by two, "" for schemes in turns
 
     @property
     def proven(self) -> bool:

@@ -7,10 +7,12 @@ threshold, a tenth, gives one plan; the others have the most private bytes that 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from binalloc.analysis.executions import UNSEEN, Executions
 from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.sharing.access_ranges import Around, access_ranges
@@ -80,21 +82,33 @@ def plans(memory: SharedMemory, machine: Machine, use: KernelUse) -> Plans:
 class Planner:
     """A planner makes plans of one kernel.
 
-    memory: what is known of its shared memory. use: what a block needs.
+    memory: what is known of its shared memory. use: what a block needs. executions: how often warps executed each
+    instruction in a run; None to estimate that from loops.
     """
 
-    def __init__(self, memory: SharedMemory, machine: Machine, use: KernelUse) -> None:
-        self.memory, self.machine = memory, machine
+    def __init__(
+        self, memory: SharedMemory, machine: Machine, use: KernelUse, executions: Executions | None = None
+    ) -> None:
+        self.memory, self.machine, self.executions = memory, machine, executions
         self.units = units = units_of(memory)
-        grain = max([WORD, *(access.memory.size for access in memory.reach.accesses)])
-        self.room = Room.of(machine.occupancy(use), machine.limits.shared_per_sm, grain)
+        self.grain = max([WORD, *(access.memory.size for access in memory.reach.accesses)])
+        self.room = self._room(use)
         stays = staying(memory, units)
         self.sizes = [
             Unit(extent.size, align, extent.first if stays >> k & 1 else None, extent.first % align)
             for k, (extent, align) in enumerate(zip(units.extents, aligned(memory, units), strict=True))
         ]
-        self.moments = _moments(memory, access_ranges(memory.program.graph, units.accesses))
+        self.moments = self._moments(access_ranges(memory.program.graph, units.accesses))
         self.whole = sum(moment.weight for moment in self.moments)  #: how often all words are executed, per thread
+
+    def given(self, use: KernelUse) -> Planner:
+        """Return the planner of the same kernel with other registers or slots."""
+        other = copy.copy(self)
+        other.room = self._room(use)
+        return other
+
+    def _room(self, use: KernelUse) -> Room:
+        return Room.of(self.machine.occupancy(use), self.machine.limits.shared_per_sm, self.grain)
 
     def plan(self, pairing: Pairing, threshold: Fraction | None = None, *, moved: bool = True) -> Plan:
         """Return the plan with a pairing. moved: whether variables may be moved."""
@@ -104,6 +118,15 @@ class Planner:
             layouts += self._layouts(private)
         found = [self._with(pairing, threshold, private, distances) for distances in layouts]
         return min(found, key=lambda plan: plan.weight)  # of equal ones the first, in which nothing is moved
+
+    def laid_out(self, pairing: Pairing, distances: Sequence[int]) -> Plan:
+        """Return the plan with a pairing and a layout. distances: bytes by which each unit is moved. Raises ValueError
+        for a layout that is none of this kernel."""
+        extents = self.units.extents
+        ends = [(e.first + by, e.first + by + e.size) for e, by in zip(extents, distances, strict=True)]
+        if any(first < 0 or end > self.memory.reach.size for first, end in ends):
+            raise ValueError("a variable leaves the block's memory")
+        return self._with(pairing, None, pairing.private - self.room.slots, tuple(distances))
 
     def _layouts(self, private: int) -> list[tuple[int, ...]]:
         """Return layouts with the variables of the fewest executed instructions behind the private part.
@@ -126,7 +149,7 @@ class Planner:
         """Return the plan with a layout."""
         graph = self.memory.program.graph
         accesses = touching(self.memory, self.units, distances, private)
-        moments = _moments(self.memory, access_ranges(graph, accesses))
+        moments = self._moments(access_ranges(graph, accesses))
         shared = sum(
             1 << k for k, extent in enumerate(self.units.extents) if extent.first + distances[k] + extent.size > private
         )
@@ -134,6 +157,22 @@ class Planner:
             pairing, private, distances, shared, threshold, _words(moments, 1), in_range(moments, 1),
             releases(graph, accesses),
         )  # fmt: skip
+
+    def _moments(self, ranges: dict[str, Around]) -> list[Moment]:
+        """Return each reachable word with how often a thread executes it: by a run, else as far as loops let that be
+        estimated. A run says nothing of others, so a word that it did not execute has a small weight."""
+        program, counts = self.memory.program, self.executions
+        if counts is None:
+            return [
+                moment for name, function in program.functions.items()
+                for moment in _estimated(function, ranges[name], program.runs[name])
+            ]  # fmt: skip
+        entered = max(counts[program.graph.kernel][0], 1)
+        return [
+            Moment(*ranges[name].at(word), max(counts[name][word] / entered, UNSEEN))
+            for name, function in program.functions.items()
+            for word in range(len(function.cfg.views)) if function.cfg.reachable(word)
+        ]  # fmt: skip
 
 
 def names_of(units: Units, chosen: int) -> list[str]:
@@ -145,17 +184,9 @@ def _words(moments: Sequence[Moment], units: int) -> int:
     return sum(1 for moment in moments if moment.before & units and moment.after & units)
 
 
-def _moments(memory: SharedMemory, ranges: dict[str, Around]) -> list[Moment]:
-    """Return each reachable word with how often a thread executes it, as far as loops let that be estimated."""
-    program = memory.program
-    return [
-        moment for name, function in program.functions.items()
-        for moment in _moments_of(function, ranges, program.runs[name])
-    ]  # fmt: skip
-
-
-def _moments_of(function: FunctionAnalysis, ranges: dict[str, Around], runs: float) -> list[Moment]:
-    cfg, here = function.cfg, ranges[function.name]
+def _estimated(function: FunctionAnalysis, here: Around, runs: float) -> list[Moment]:
+    """Return the reachable words of a function with their weight by loops. runs: how often it is called."""
+    cfg = function.cfg
     return [
         Moment(*here.at(word), runs * function.loops.weight[cfg.block_of[word]])
         for word in range(len(cfg.views)) if cfg.reachable(word)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Module
@@ -10,6 +10,7 @@ from binalloc.models.sharing.pairs import Pairing
 
 SHARED = "shared"
 """Key in a provenance record for how blocks of a kernel share memory."""
+_DISTANCES = "distances"
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class SharedRecord:
     edges: str
     moved: bool  #: whether variables might be moved
     dynamic: int  #: bytes of dynamic shared memory of the launch
+    #: bytes by which each unit has moved, where a profile weighed the choice; None: as loops have it
+    distances: tuple[int, ...] | None = None
 
     @property
     def option(self) -> str:
@@ -35,7 +38,12 @@ class SharedRecord:
 
     def fields(self) -> dict[str, object]:
         """Return the record as it is written."""
-        return {SHARED: {name: getattr(self, name) for name in self.__dataclass_fields__}}
+        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        if self.distances is None:
+            del said[_DISTANCES]
+        else:
+            said[_DISTANCES] = list(self.distances)
+        return {SHARED: said}
 
 
 def was_shared(module: Module, kernel: str) -> SharedRecord | None:
@@ -51,7 +59,12 @@ def was_shared(module: Module, kernel: str) -> SharedRecord | None:
                 texts = found.release, found.edges
                 assert all(type(n) is int and n >= 0 for n in numbers)
                 assert all(type(t) is str for t in texts)
-                return found
+                distances = given.get(_DISTANCES)
+                if distances is None:
+                    return found
+                assert isinstance(distances, list)
+                assert all(type(n) is int for n in distances)
+                return replace(found, distances=tuple(distances))
             except (AssertionError, TypeError):
                 raise MalformedInput(
                     "a record of sharing makes no sense", file=module.path or None, place=kernel, found=str(given)[:80],

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from binalloc.analysis.executions import Executions
 from binalloc.analysis.shared.memory import SharedMemory, shared_memory_of
 from binalloc.analysis.sharing.releases import Release, at_postdominator, releases
 from binalloc.analysis.sharing.touching import staying, touching
@@ -19,6 +20,7 @@ from binalloc.errors import Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.sharing.pairs import Pairing, fitted
 from binalloc.pipeline.original import baseline
+from binalloc.pipeline.profile import carried
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.sharing.plans import Plan, Planner
 from binalloc.pipeline.sharing.record import SharedRecord
@@ -106,7 +108,7 @@ def share_kernel(module: Module, request: Request, wish: Wish) -> Sharing:
     memory = shared_memory_of(module, request.kernel, request.launch.block)
     need = _need(original, request)
     require_apart(request.launch, need)
-    planner = Planner(memory, request.machine, need.use)
+    planner = Planner(memory, request.machine, need.use, executions_of(module, request))
     if wish.moved:
         _require_movable(memory, planner)
     tried = [
@@ -119,6 +121,12 @@ def share_kernel(module: Module, request: Request, wish: Wish) -> Sharing:
         oldest = measure(original, request.with_options(scheduler=OLDEST))
         tried = [_measured(one, original, request) for one in tried]
     return Sharing(original, oldest, request.options.scheduler, planner, tried)
+
+
+def executions_of(module: Module, request: Request) -> Executions | None:
+    """Return how often the request's profile has each instruction executed; None without a profile. Raises UsageError
+    if the profile is another kernel's."""
+    return None if request.profile is None else request.profile.executions(module, request.kernel)
 
 
 def _need(original: Version, request: Request) -> Resources:
@@ -158,7 +166,7 @@ def _built(module: Module, request: Request, planner: Planner, plan: Plan, wish:
     that has too many registers, which has a proof of its own."""
     assert request.launch is not None
     made = shared_module(module, planner, plan, wish)
-    version = baseline(made, replace(request, prepared=Preparations()))
+    version = baseline(made, made_request(module, made, request))
     require_no_hazard(version.module, request.machine)
     pairing, launch = plan.pairing, request.launch
     name = f"{pairing.blocks} blocks, {pairing.pairs} in pairs with {pairing.private} bytes each"
@@ -168,20 +176,32 @@ def _built(module: Module, request: Request, planner: Planner, plan: Plan, wish:
     return Shared(plan, places, replace(version, name=name), report)
 
 
+def made_request(module: Module, made: Module, request: Request) -> Request:
+    """Return the request for a kernel that was made of the request's. Its profile is carried over."""
+    profile = None if request.profile is None else carried(request.profile, module, made, request.kernel)
+    return replace(request, profile=profile, prepared=Preparations())
+
+
 def recorded(one: Shared, request: Request, wish: Wish, source: bytes) -> Module:
     """Return a version's module with a record of what it was made of and how, and with the size of its blocks as the
     required one: for others there is no proof. source: bytes of the input."""
     assert request.launch is not None
-    module, launch, pairing = one.version.module, request.launch, one.plan.pairing
-    how = SharedRecord(
-        pairing.pairs, pairing.private, wish.release, wish.edges, wish.moved is not False, launch.dynamic_shared
-    )  # fmt: skip
+    module, launch = one.version.module, request.launch
+    how = record_of(one.plan, request, wish)
     functions = [
         replace(fn, info=replace(fn.info, block=launch.block)) if fn.name == request.kernel else fn
         for fn in module.functions
     ]  # fmt: skip
     record = made_of(source, request) | how.fields()
     return replace(module, functions=functions, provenance=[*module.provenance, record])
+
+
+def record_of(plan: Plan, request: Request, wish: Wish) -> SharedRecord:
+    """Return how a plan's kernel was made."""
+    assert request.launch is not None
+    distances = None if request.profile is None else plan.distances
+    pairing, moved, dynamic = plan.pairing, wish.moved is not False, request.launch.dynamic_shared
+    return SharedRecord(pairing.pairs, pairing.private, wish.release, wish.edges, moved, dynamic, distances)
 
 
 def places_of(planner: Planner, plan: Plan, release: str, edges: str) -> list[Release]:

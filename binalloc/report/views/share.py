@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
+from binalloc.report.profile import profile_json, weights_line
 from binalloc.report.table import table
 from binalloc.report.views.sharing import place_text, plan_json, units_text
 
 if TYPE_CHECKING:
+    from binalloc.pipeline.profile import Profile
     from binalloc.pipeline.sharing.sharing import Shared, Sharing, Wish
     from binalloc.report.shapes.commands.laboratory import ShareJson
     from binalloc.report.shapes.parts.shared import MovedJson, SharedJson, SharedVersionJson
 
 
-def shared_json(found: Sharing, wish: Wish, output: str | None) -> SharedJson:
-    """Return the figures of a kernel whose blocks share memory. output: the file written."""
+def shared_json(found: Sharing, wish: Wish, output: str | None, profile: Profile | None = None) -> SharedJson:
+    """Return the figures of a kernel whose blocks share memory. output: the file written. profile: of the weights."""
     from binalloc.models.sharing.pairs import status_bits
 
     limits = found.planner.machine.limits
@@ -33,6 +35,7 @@ def shared_json(found: Sharing, wish: Wish, output: str | None) -> SharedJson:
         "versions": [_version(one, found) for one in found.tried],
         "chosen": None if best is None else found.tried.index(best),
         "output": output,
+        "profile": None if profile is None else profile_json(profile),
     }
 
 
@@ -80,6 +83,8 @@ def render_share(found: ShareJson) -> str:
     head = ["shared variables", "pairs", "unshared", "blocks", "private bytes", "executed", "releases in front of",
             "moved", "before, with, behind", "cycles", "speedup", "results", "proof"]  # fmt: skip
     out += table(head, [_row(one) for one in found["versions"]], left=1)
+    if found["profile"] is not None:
+        out += weights_line(found["profile"])
     if found["chosen"] is not None:
         chosen = found["versions"][found["chosen"]]
         where = one_line(found["output"]) if found["output"] is not None else None

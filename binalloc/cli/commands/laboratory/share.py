@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import fitting_launch, kernel_of, machine_fields, machine_of
+from binalloc.cli.inputs import fitting_launch, kernel_of, machine_fields, machine_of, optional_profile
 from binalloc.cli.load import load_or_import
-from binalloc.cli.options import json_option, output_option
+from binalloc.cli.options import json_option, output_option, profile_option
 from binalloc.cli.run_options import run_options
 from binalloc.cli.source import GivenSource, source_options
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     help="Whether variables are moved, so that what is shared is in use for a short time: where that is possible, "
     "always, or never.",
 )
+@profile_option
 @click.option("--no-emulate", is_flag=True, help="Build and prove versions alone.")
 @run_options("sms")
 @output_option
 @json_option
 def share(
-    source: GivenSource, asked: str, release: str, edges: str, layout: str, no_emulate: bool, options: RunOptions,
-    output: str | None, as_json: bool,
+    source: GivenSource, asked: str, release: str, edges: str, layout: str, profile: str | None, no_emulate: bool,
+    options: RunOptions, output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks share a part of their shared memory two by two, so that more blocks run, and measure the gain.
 
@@ -63,19 +64,22 @@ def share(
     from binalloc.report.views.share import render_share, shared_json
 
     check_output(output, as_json, "-o")
-    not_over(output, source.file, source.launch, source.machine, option="-o")
+    not_over(output, source.file, source.launch, source.machine, profile, option="-o")
     loaded = source.required()
     if isinstance(loaded, Program):
         raise UsageError("blocks of a sequence of launches share nothing", file=loaded.path or None,
                          found="a sequence of launches", expected="one launch")  # fmt: skip
-    named = kernel_of(source.kernel, loaded, None)
+    counted = optional_profile(profile)
+    named = kernel_of(source.kernel, loaded, counted)
     module, data = load_or_import(source.file, source.machine, named)
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
     launch = fitting_launch(loaded, module, name)
     wish = Wish(asked, release, edges, {"auto": None, "move": True, "keep": False}[layout])
     with progress(as_json) as show:
-        request = Request(name, model, launch, options=options, progress=show, emulate=not no_emulate)
+        request = Request(
+            name, model, launch, options=options, progress=show, emulate=not no_emulate, profile=counted
+        )  # fmt: skip
         done = share_kernel(module, request, wish)
     best = done.chosen
     written = _written(request, wish, output, data, best)
@@ -83,7 +87,7 @@ def share(
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
         **machine_fields(module, name, source.machine, model),
-        **shared_json(done, wish, written),
+        **shared_json(done, wish, written, counted),
     }
     if as_json:
         print_json(found)

@@ -109,7 +109,7 @@ class LimitJson(TypedDict):
 
 
 class ProvenTurnsJson(TypedDict):
-    """This object says what is proven of a kernel whose blocks use shared memory in turns."""
+    """This object says what is proven of a kernel whose blocks use shared memory in turns, or share it two by two."""
 
     kernel: Annotated[str, says("name of the kernel")]
     scheme: Annotated[str, says("the version that it is by the binary's record, as `multiplex` names it in its table")]
@@ -119,6 +119,9 @@ class ProvenTurnsJson(TypedDict):
         says("whether the step to this version is proven; `checked` is also about the rest: registers and order"),
     ]
     missing: Annotated[str | None, says("what could not be proven; null if all was")]
+    sharing: Annotated[
+        str | None, says("pairs and private bytes, where blocks share memory two by two; null for schemes in turns")
+    ]
 
 
 class ProvenJson(TypedDict):
@@ -149,7 +152,8 @@ class ProvenJson(TypedDict):
     ]
     findings: Annotated[list[str], says("a sentence for each thing that is not proven")]
     turns: Annotated[
-        list[ProvenTurnsJson], says("kernels whose blocks use shared memory in turns, by the rewritten binary's record")
+        list[ProvenTurnsJson],
+        says("kernels whose blocks use shared memory in turns, or share it two by two, by the rewritten one's record"),
     ]
     notes: Annotated[list[str], says("a sentence for each read of a value that the original may not have written")]
     control_codes: Annotated[ControlCodesJson, says("results of the hazard check of the rewritten binary")]

@@ -6,6 +6,7 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
+from binalloc.report.shapes.parts.common import WeighingProfile
 from binalloc.report.shapes.says import says
 
 
@@ -198,6 +199,7 @@ class SharedJson(TypedDict):
         int | None, says("number of the version chosen, from 0; null where none is better than the original")
     ]
     output: Annotated[str | None, says("file that was written; null for none")]
+    profile: Annotated[WeighingProfile | None, says("profile by which code is weighted; null: its loops")]
 
 
 class SharingJson(TypedDict):

@@ -112,6 +112,13 @@ def _recursive(folder: Path) -> list[str]:
     return ["rewrite", file, "--launch", str(folder / "recursion.toml"), "--engine", "python", "--registers", "16"]
 
 
+_SHARED = [
+    str(sample_file("SRAD2.ptx")), "--machine", "gpgpusim-sharing", "--launch", str(sample_file("SRAD2.toml")),
+    "--size", "test",
+]  # fmt: skip
+"""A kernel whose blocks can share memory two by two, and its launch."""
+
+
 class Lines:
     """The lines of one command after another, for which files are made in one folder."""
 
@@ -138,6 +145,7 @@ class Lines:
         sample, run = loom("callchain"), launch("callchain")
         makers: dict[str, Callable[[], list[str]]] = {
             "profile.json": lambda: ["run", sample, *run, "--profile"],
+            "shared.json": lambda: ["run", *_SHARED, "--engine", "python", "--profile"],
             "rewritten.loom": lambda: ["rewrite", sample, *run, "--registers", "6", "--slots", "4", "-o"],
             "turns.loom": lambda: ["rewrite", *self._turning, "-o"],
             "rd.loom": lambda: ["import-ptx", str(sample_file("reduction.ptx")), "-o"],
@@ -186,9 +194,9 @@ class Lines:
                  str(sample_file(f"{name}.toml")), *options] for name, options in multiplex.items()
             ],
             "share": lambda: [
-                ["share", str(sample_file(f"{name}.ptx")), "--machine", "gpgpusim-sharing", "--size", "test",
-                 "--launch", str(sample_file(f"{name}.toml")), *options]
-                for name, options in (("backprop", ["--sharing", "0.1"]), ("SRAD2", ["--no-emulate"]))
+                ["share", str(sample_file("backprop.ptx")), "--machine", "gpgpusim-sharing", "--size", "test",
+                 "--launch", str(sample_file("backprop.toml")), "--sharing", "0.1"],
+                ["share", *_SHARED, "--no-emulate", "--profile", file("shared.json")],
             ],
             "schedule": lambda: [["schedule", sample, "-o", new("b.loom")]],
             "import-ptx": lambda: [

@@ -447,7 +447,7 @@ def test_sharing_that_cannot_be(sharing: str, error: type[Exception], text: str)
 
 
 def test_no_block_is_gained_where_others_resources_bind() -> None:
-    with pytest.raises(Refused, match="limited by blocks to 16 blocks"):
+    with pytest.raises(Refused, match=r"found 16 blocks on an SM of .*, limited by blocks;"):
         ran(exchange(at=0, own=512), sharing="0.1")
 
 
