@@ -17,7 +17,7 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.local_price import local_price
 from binalloc.models.machines.ptxas_slots import ptxas_slots
-from binalloc.pipeline.pipeline import explicit_budget
+from binalloc.pipeline.explicit import explicit_budget
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.kernels import knows_threads
 from binalloc.pipeline.steps.proof import require_proof

@@ -16,7 +16,8 @@ from binalloc.isa.sets.files import load
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.pipeline import Request, build_version, explicit_budget, rewrite_kernel
+from binalloc.pipeline.explicit import explicit_budget
+from binalloc.pipeline.pipeline import Request, build_version, rewrite_kernel
 from tests.support.paths import sample_file
 
 GTX680 = load_machine("gtx680")
