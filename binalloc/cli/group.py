@@ -60,6 +60,7 @@ SPELLINGS: dict[str, str] = {
     "reading": "--reading",
     "profile": "--profile",
     "scheduler": "--scheduler",
+    "schedulers": "--schedulers",
     "scheme": "--scheme",
     "registers": "--registers",
     "samples": "--samples",

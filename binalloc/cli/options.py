@@ -135,6 +135,15 @@ multiplex_option = click.option(
     + "; ".join(f"{name}, {what}" for name, what in MULTIPLEX.items())
     + ". They are run, so a launch is needed.",
 )
+sharing_option = click.option(
+    "--sharing",
+    metavar="off|auto|T|PAIRS:BYTES",
+    default="off",
+    show_default=True,
+    help="Try versions, too, whose blocks share memory two by two, as no GPU lets them: auto, every number of pairs; "
+    "the share of a block's bytes that stays private (between 0 and 1); or the pairs of an SM, and the private bytes "
+    "of a block, those of its slots included. They are run, so a launch is needed.",
+)
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 emulate_option = click.option(
     "--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given)."

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from binalloc.cli.gather import Decorator, gathered
 from binalloc.cli.inputs import optional_profile, require_read_paper
@@ -19,13 +20,22 @@ from binalloc.cli.options import (
     layout_option,
     multiplex_option,
     profile_option,
+    sharing_option,
 )
-from binalloc.cli.tables import allocator_option, policy_option, reading_option, solver_limit_option
+from binalloc.cli.tables import (
+    SCHEDULER_NAMES,
+    allocator_option,
+    policy_option,
+    reading_option,
+    solver_limit_option,
+)
+from binalloc.emulator.host.pairs import OFF as NO_PAIRS
 from binalloc.errors import UsageError
 from binalloc.pipeline.turns import OFF
 from binalloc.transform.allocators.allocator import CPSAT
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.profile import Profile
 
 ROWS: dict[str, Decorator] = {
@@ -46,6 +56,12 @@ ROWS: dict[str, Decorator] = {
     "profile": profile_option,
     "inline": inline_option,
     "multiplex": multiplex_option,
+    "sharing": sharing_option,
+    "schedulers": click.option(
+        "--schedulers", type=SCHEDULER_NAMES, metavar="LIST",
+        help="Warp schedulers under which versions of --sharing are run, by name.  [default: --scheduler if it is "
+        "given; else owf, and where levels are searched lrr, too]",
+    ),
     "whole_gpu": click.option(
         "--whole-gpu", is_flag=True,
         help="Let an SM hold at most the blocks that it would get of the grid on the whole GPU, as recommend does.",
@@ -75,6 +91,8 @@ class GivenRequest:
     profile: str | None = None  #: file of the profile that weights code
     inline: str = ""  #: which calls are inlined first
     multiplex: str = ""  #: which versions are tried whose blocks use shared memory in turns
+    sharing: str = ""  #: which versions are tried whose blocks share memory two by two
+    schedulers: tuple[str, ...] | None = None  #: under which these are run
     whole_gpu: bool = False  #: whether an SM holds at most what it would get of the grid on the whole GPU
     explain: bool = False  #: whether spilled values are explained
     emulate: bool | None = None  #: whether versions are run; None to run them if there is a launch
@@ -83,6 +101,11 @@ class GivenRequest:
     def multiplexes(self) -> bool:
         """Return whether versions are tried whose blocks use shared memory in turns."""
         return self.multiplex not in ("", OFF)
+
+    @property
+    def shares(self) -> bool:
+        """Return whether versions are tried whose blocks share memory two by two."""
+        return self.sharing not in ("", NO_PAIRS)
 
     def require_consistent(self) -> None:
         """Raise UsageError if options contradict each other, or if an option needs another one that is missing."""
@@ -94,10 +117,26 @@ class GivenRequest:
             if self.explain:
                 raise UsageError("--multiplex may take a version of other code, whose values --explain does not know",
                                  remedy="Leave out one of them.")  # fmt: skip
+        self.require_sharing()
         require_read_paper(self.readings, self.policy)
         block_of(self.block, "--block")
         if self.solver_limit is not None and self.allocator and self.allocator != CPSAT:
             raise UsageError("--solver-limit applies only to allocators with a solver", expected=f"--allocator {CPSAT}")
+
+    def require_sharing(self) -> None:
+        """Raise UsageError if the options of pairs of blocks are none, or contradict others."""
+        if self.schedulers is not None and not self.shares:
+            raise UsageError("--schedulers are those of versions with pairs of blocks", expected="--sharing, not off")
+        if not self.shares:
+            return
+        from binalloc.pipeline.sharing.paired import require_option
+
+        require_option(self.sharing)
+        for option, given in (("--blocks", self.blocks is not None), ("--multiplex", self.multiplexes),
+                              ("--explain", self.explain)):  # fmt: skip
+            if given:
+                raise UsageError(f"--sharing takes versions of other code, or blocks, than {option} asks for",
+                                 remedy="Leave out one of them.")  # fmt: skip
 
     def counted(self) -> Profile | None:
         """Load the profile; None if no file is named."""
@@ -111,16 +150,25 @@ class GivenRequest:
             name: getattr(self, name)
             for name in ("registers", "slots", "blocks", "solver_limit", "whole_gpu", "explain")
         }
-        named = ("policy", "allocator", "layout", "inline", "multiplex")
+        named = ("policy", "allocator", "layout", "inline", "multiplex", "sharing")
         found |= {name: getattr(self, name) or None for name in named}
         found["block"] = block_of(self.block, "--block")
         found["reading"] = reading_of(self.readings)
+        found["schedulers"] = self.schedulers
         return {name: value for name, value in found.items() if value is not None}
 
 
 def request_options(*names: str) -> Decorator:
     """Return a decorator for the options of these rows; the command gets them as its parameter `wanted`."""
     return gathered("wanted", GivenRequest, *(ROWS[name] for name in names))
+
+
+def with_named_scheduler(wanted: GivenRequest, options: RunOptions) -> GivenRequest:
+    """Return the request with the scheduler that --scheduler names as the one of pairs of blocks, if it is given."""
+    source = click.get_current_context().get_parameter_source("scheduler")
+    if not wanted.shares or wanted.schedulers is not None or source != ParameterSource.COMMANDLINE:
+        return wanted
+    return replace(wanted, schedulers=(options.scheduler,))
 
 
 def _alone(option: str, given: Sequence[int | None]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from binalloc.emulator.host.pairs import OFF as NO_PAIRS
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
@@ -26,6 +27,8 @@ from binalloc.pipeline.own_machine import at_home
 from binalloc.pipeline.policies.levels import own_level
 from binalloc.pipeline.policies.table import POLICIES, UNIFIED, find_policy
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.sharing.choice import PairsChoice, Sharer, require_shareable
+from binalloc.pipeline.sharing.paired import Paired
 from binalloc.pipeline.steps.build import build_unproven, build_version
 from binalloc.pipeline.steps.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.steps.kernels import find_kernel, reachable
@@ -75,11 +78,17 @@ class Outcome:
     local: Version | None = None  #: version by allocator `local` at the same number of blocks
     directives: KeptDirectives | None = None  #: the kernel's own directives, and what they cost
     turns: Turns | None = None  #: versions whose blocks use shared memory in turns; None if none were asked for
+    pairs: PairsChoice | None = None  #: versions whose blocks share memory two by two; None if none were asked for
 
     @property
     def multiplexed(self) -> bool:
         """Return whether blocks of the version chosen use shared memory in turns, or for less of their lives."""
         return self.turns is not None and self.turns.best is not None
+
+    @property
+    def paired(self) -> Paired | None:
+        """Return the version chosen, if its blocks share memory two by two."""
+        return None if self.pairs is None else self.pairs.best
 
     @property
     def launch(self) -> Launch | None:
@@ -165,10 +174,16 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     if request.multiplex != OFF:
         require_multiplexable(_explicit(request), running)
         request = replace(request, sampled=False)
+    if request.sharing != NO_PAIRS:
+        require_shareable(request, running)
     try:
         original = Original(baseline(module, request))
     except Infeasible as e:
         raise no_baseline(module, request, e) from e
+    sharer = None
+    if request.sharing != NO_PAIRS:
+        sharer = Sharer(module, request, original.given, _explicit(request))
+        request = sharer.request
     if running:
         original = run_original(module, request, original.given)
     make = _explicit_rewrite if _explicit(request) else _automatic_rewrite
@@ -176,7 +191,26 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     outcome.directives = kept(module, request, original.given)
     if request.multiplex != OFF:
         _take_turns(module, outcome)
+    if sharer is not None:
+        _share(outcome, sharer)
     return outcome
+
+
+def _share(outcome: Outcome, sharer: Sharer) -> None:
+    """Put the best version whose blocks share memory two by two in the place of the one without, if one is taken."""
+    without = outcome.rewritten
+    outcome.pairs = choice = sharer.choose(outcome.original, without)
+    if choice.best is None:
+        return
+    version, alone = choice.best.version, choice.under(choice.best.scheduler)
+    outcome.rewritten, outcome.local, outcome.kept_original = version, None, False
+    outcome.same_results, outcome.reason = choice.best.same, choice.reason
+    if version.cycles and alone.cycles and without.cycles and outcome.original.cycles:
+        outcome.parts = {
+            "allocation": outcome.original.cycles / without.cycles,
+            "scheduler": without.cycles / alone.cycles,
+            "pairs": alone.cycles / version.cycles,
+        }
 
 
 def _take_turns(module: Module, outcome: Outcome) -> None:
@@ -358,5 +392,7 @@ def add_provenance(outcome: Outcome, source: bytes) -> Module:
     if outcome.turns is not None and outcome.turns.best is not None:
         record |= how_made(outcome.turns.best.wanted, outcome.turns.best.built)
         return replace(module, provenance=[*module.provenance[:-1], record])
+    if outcome.paired is not None:
+        record |= outcome.paired.record.fields()
     module.provenance = [*module.provenance, record]
     return module

@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from binalloc.emulator.host.pairs import OFF as NO_PAIRS
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.isa.instruction import Module
 from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT
@@ -135,6 +136,12 @@ class Request:
     multiplex: str = OFF
     """Which versions are tried, too, whose blocks use shared memory in turns: one of `turns.MULTIPLEX`. If there are
     any, the whole grid is run."""
+    sharing: str = NO_PAIRS
+    """Whether versions are tried, too, whose blocks share memory two by two: off; auto, for each number of pairs with
+    the most private bytes; the share of a block's bytes that stays private; or PAIRS:BYTES."""
+    schedulers: tuple[str, ...] = ()
+    """Warp schedulers under which these versions are run. Empty: `owf`; where levels are searched, the options' own,
+    too."""
     sampled: bool = False
     """Whether only parts of large grids are run (`steps.sampling`)."""
     whole_gpu: bool = False

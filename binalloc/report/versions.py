@@ -8,6 +8,7 @@ from binalloc.pipeline.steps.row import known
 from binalloc.report.directives import directives_json
 from binalloc.report.multiplex import turns_json
 from binalloc.report.profile import profile_json
+from binalloc.report.views.pairs import pairs_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.parts.versions import LevelJson, SampledJson, SpeedupParts, VersionJson
     from binalloc.transform.allocate.functions.solver import SolverReport
 
-FACTORS: tuple[Literal["occupancy", "local_traffic", "slots", "spills", "allocation", "turns"], ...] = (
-    "occupancy", "local_traffic", "slots", "spills", "allocation", "turns",
+FACTORS: tuple[
+    Literal["occupancy", "local_traffic", "slots", "spills", "allocation", "turns", "scheduler", "pairs"], ...
+] = (
+    "occupancy", "local_traffic", "slots", "spills", "allocation", "turns", "scheduler", "pairs",
 )  # fmt: skip
 """Factors that a speedup may have (`split_speedup` in `pipeline/pipeline.py`), in the order of the report."""
 
@@ -135,6 +138,9 @@ def outcome_to_dict(outcome: Outcome, names: Mapping[str, str] | None = None) ->
     if outcome.turns is not None and request.launch is not None:
         without = version_json(outcome.turns.without.row())
         found["turns"] = turns_json(outcome.turns, request.launch, names or {}, without)
+    if outcome.pairs is not None:
+        without = version_json(outcome.pairs.without.row())
+        found["pairs"] = pairs_json(outcome.pairs, known(outcome.original.cycles), without)
     return found
 
 

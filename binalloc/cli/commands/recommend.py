@@ -33,7 +33,7 @@ from binalloc.cli.options import (
     page_option,
     size_option,
 )
-from binalloc.cli.request_options import GivenRequest, request_options
+from binalloc.cli.request_options import GivenRequest, request_options, with_named_scheduler
 from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import Refused
@@ -42,12 +42,15 @@ from binalloc.printable import one_line
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.advice.recommend import Recommendation
+    from binalloc.pipeline.sharing.paired import Paired
     from binalloc.report.shapes.commands.recommend import RecommendationJson, RecommendJson, RefusedJson
 
 
 @click.command()
 @all_of(file_argument, kernel_option, own_machines_option, launch_option, size_option, json_option)
-@request_options("block", "policy", "readings", "allocator", "profile", "inline", "multiplex", "emulate")
+@request_options(
+    "block", "policy", "readings", "allocator", "profile", "inline", "multiplex", "sharing", "schedulers", "emulate"
+)
 @run_options()
 @click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
 @click.option("--certify", is_flag=True, help="Ask the exact allocator for a lower bound on the cost.")
@@ -81,8 +84,11 @@ def recommend(
 
     check_page(page, file, launch, wanted.profile)
     require_something_to_run(launch, wanted.emulate)
-    if wanted.multiplexes:
-        require_runs("--multiplex", launch, wanted.emulate)
+    wanted.require_sharing()
+    for option, runs in (("--multiplex", wanted.multiplexes), ("--sharing", wanted.shares)):
+        if runs:
+            require_runs(option, launch, wanted.emulate)
+    wanted = with_named_scheduler(wanted, options)
     running = launch is not None if wanted.emulate is None else wanted.emulate
     chosen = wanted.policy or (DEFAULT if running else STATIC)
     require_read_paper(wanted.readings, chosen)
@@ -144,9 +150,22 @@ def _command(found: Recommendation, file: str, machine: str, launch: str | None,
     words += [] if allocator == DEFAULT else ["--allocator", allocator]
     words += [] if request.inline == NONE else ["--inline", request.inline]
     words += [] if request.profile is None else ["--profile", request.profile.path]
+    if found.outcome.paired is not None:
+        return shlex.join(_shared(words, found.outcome.paired, chosen.kernel))
     if found.multiplexed:
         policy = ["--policy", str(request.policy), "--whole-gpu", "--multiplex", request.multiplex]
         return shlex.join([*words, *policy, "-o", f"{chosen.kernel}.out.loom"])
     words += ["--blocks", str(chosen.blocks_per_sm)] if chosen.idle_slots else []
     registers, slots = str(chosen.registers), str(chosen.slots)
     return shlex.join([*words, "--registers", registers, "--slots", slots, "-o", f"{chosen.kernel}.out.loom"])
+
+
+def _shared(words: list[str], paired: Paired, kernel: str) -> list[str]:
+    """Return the command that writes a version whose blocks share memory two by two. words: of any version's."""
+    taken = ["--sharing", paired.record.option]
+    if paired.budget is None:
+        words = [word if word != "rewrite" else "share" for word in words]
+    else:
+        budget = paired.budget
+        taken += ["--registers", str(budget.registers), "--slots", str(budget.slots), "--scheduler", paired.scheduler]
+    return [*words, *taken, "-o", f"{kernel}.out.loom"]

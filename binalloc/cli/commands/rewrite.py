@@ -20,7 +20,7 @@ from binalloc.cli.inputs import (
 )
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import json_option, output_option, refuse_for_one_launch
-from binalloc.cli.request_options import GivenRequest, request_options
+from binalloc.cli.request_options import GivenRequest, request_options, with_named_scheduler
 from binalloc.cli.run_options import run_options
 from binalloc.cli.source import GivenSource, source_options
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @json_option
 @request_options(
     "registers", "slots", "blocks", "automatic", "block", "policy", "readings", "allocator", "solver_limit", "layout",
-    "profile", "inline", "multiplex", "whole_gpu", "explain", "emulate",
+    "profile", "inline", "multiplex", "sharing", "schedulers", "whole_gpu", "explain", "emulate",
 )
 @run_options("skews", "host_steps")
 def rewrite(source: GivenSource, output: str | None, as_json: bool, wanted: GivenRequest, options: RunOptions) -> None:
@@ -57,8 +57,10 @@ def rewrite(source: GivenSource, output: str | None, as_json: bool, wanted: Give
     not_over(output, source.file, source.launch, source.machine, wanted.profile)
     wanted.require_consistent()
     _require_launch(source.launch, wanted.emulate, options.skews)
-    if wanted.multiplexes:
-        require_runs("--multiplex", source.launch, wanted.emulate)
+    for option, runs in (("--multiplex", wanted.multiplexes), ("--sharing", wanted.shares)):
+        if runs:
+            require_runs(option, source.launch, wanted.emulate)
+    wanted = with_named_scheduler(wanted, options)
     loaded = source.any()
     if isinstance(loaded, Program):
         refuse_for_program(click.get_current_context().params, loaded)
@@ -103,7 +105,7 @@ def _print(module: Module, outcome: Outcome, chosen: str, output: str | None, *,
         }
         print_json(found)
     elif output != "-":
-        say(render_outcome(outcome, shown.get("turns")))
+        say(render_outcome(outcome, shown.get("turns"), shown.get("pairs")))
         if values is not None:
             say(render_explanation(values, rewritten.copies))
         if output is None and outcome.verified:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from binalloc.launch.program.types import Program
     from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson
 
-_OF_ONE = ("skews", "explain", "profile", "block", "multiplex")
+_OF_ONE = ("skews", "explain", "profile", "block", "multiplex", "sharing", "schedulers")
 """Options that have no meaning for a sequence: they concern one launch or one kernel."""
 
 

@@ -36,7 +36,7 @@ def certificate(module: Module, outcome: Outcome, solve: bool) -> Certificate | 
     """Return the certificate of the version chosen; None if no allocator made it.
 
     solve: whether the exact allocator may look for a bound if there is no other, for as long as the request allows. It
-    looks for none if blocks use shared memory in turns, since the code is another.
+    looks for none if blocks use shared memory in turns, or share it two by two, since the code is another.
     """
     chosen = outcome.rewritten
     if chosen.cost is None:
@@ -46,7 +46,8 @@ def certificate(module: Module, outcome: Outcome, solve: bool) -> Certificate | 
         return Certificate(achieved, 0.0, "nothing is spilled")
     if chosen.bound is not None:
         return Certificate(achieved, chosen.bound, outcome.request.allocator)
-    bound = _solved(module, outcome, chosen) if solve and not outcome.multiplexed else None
+    other = outcome.multiplexed or outcome.paired is not None
+    bound = _solved(module, outcome, chosen) if solve and not other else None
     return Certificate(achieved, bound, "" if bound is None else CPSAT)
 
 

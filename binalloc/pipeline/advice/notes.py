@@ -13,6 +13,7 @@ from binalloc.printable import count
 if TYPE_CHECKING:
     from binalloc.pipeline.bound import Bound
     from binalloc.pipeline.pipeline import Outcome
+    from binalloc.pipeline.sharing.paired import Paired
     from binalloc.pipeline.steps.grid import Filling
 
 FULL_WAVES = 8
@@ -91,6 +92,8 @@ def _of_choice(outcome: Outcome) -> list[Note]:
         return []
     if outcome.multiplexed:
         return _of_turns(outcome)
+    if outcome.paired is not None:
+        return _of_pairs(outcome.paired, outcome)
     more = chosen.local_bytes - original.local_bytes
     if more > 0:
         text = f"the number of blocks takes {count(more, 'byte')} more of local memory per thread: spills"
@@ -121,6 +124,19 @@ def _of_turns(outcome: Outcome) -> list[Note]:
         text = f"a merged block does the work of {best.wanted.merge} of the grid, and its kernel has one more parameter"
         found.append(Note(65, False, f"{text}; binalloc runs it with the original's launch file"))
     found.append(Note(64, False, "it is proven for blocks of the launch's size alone, and requires them"))
+    return found
+
+
+def _of_pairs(paired: Paired, outcome: Outcome) -> list[Note]:
+    """Note what a version asks for whose blocks share memory two by two."""
+    found = [
+        Note(95, True, "no GPU lets blocks share memory two by two: the gain is a what-if"),
+        Note(64, False, "it is proven for blocks of the launch's size alone, and requires them"),
+    ]
+    own = outcome.request.options.scheduler
+    if paired.scheduler != own:
+        text = f"its cycles are under the warp scheduler {paired.scheduler}, the original's under {own}"
+        found.append(Note(63, False, text))
     return found
 
 

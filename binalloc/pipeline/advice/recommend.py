@@ -130,7 +130,7 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
         characterise(module, request, outcome.given, use),
         use,
         _occupancy(outcome.given, request),
-        _occupancy(outcome.rewritten, replace(request, launch=outcome.launch)),
+        _held(outcome),
         _curves(request, use.given(outcome.given.registers)),
         filled,
         notes_of(outcome, filled, bound),
@@ -173,6 +173,16 @@ def _bound(module: Module, outcome: Outcome) -> Bound | None:
 def _occupancy(version: Version, request: Request) -> Occupancy:
     """Return the occupancy of a version on the request's machine."""
     return request.machine.occupancy(kernel_use(version.module.function(request.kernel), request.launch, request.block))
+
+
+def _held(outcome: Outcome) -> Occupancy:
+    """Return the occupancy of the version chosen, with its pairs of blocks."""
+    chosen = outcome.rewritten
+    found = _occupancy(chosen, replace(outcome.request, launch=outcome.launch))
+    if outcome.paired is None:
+        return found
+    warps = chosen.blocks_per_sm * found.warps_per_block
+    return replace(found, blocks_per_sm=chosen.blocks_per_sm, limiters=chosen.limiters, active_warps=warps)
 
 
 def _expected(module: Module, outcome: Outcome) -> float | None:

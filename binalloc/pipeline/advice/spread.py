@@ -35,7 +35,7 @@ def spread(outcome: Outcome) -> Spread | None:
         gain = _emulated(t, outcome) if emulated else t.expected
         if gain is not None and t.version is not None:
             by_module[id(t.version.module)] = LevelSpeedup(gain, t.version.blocks_per_sm)
-    if outcome.multiplexed and outcome.speedup is not None:
+    if (outcome.multiplexed or outcome.paired is not None) and outcome.speedup is not None:
         by_module[id(outcome.rewritten.module)] = LevelSpeedup(outcome.speedup, outcome.rewritten.blocks_per_sm)
         emulated = True
     if not by_module:

@@ -103,17 +103,17 @@ def share_kernel(module: Module, request: Request, wish: Wish) -> Sharing:
     moved and have to; UsageError for a wish that is out of range.
     """
     assert request.launch is not None
-    _require_unpaired(module, request)
+    require_unpaired(module, request)
     original = baseline(module, request)
     memory = shared_memory_of(module, request.kernel, request.launch.block)
-    need = _need(original, request)
+    need = block_need(original, request)
     require_apart(request.launch, need)
     planner = Planner(memory, request.machine, need.use, executions_of(module, request))
     if wish.moved:
         _require_movable(memory, planner)
     tried = [
         _built(module, request, planner, planner.plan(pairing, moved=wish.moved is not False), wish)
-        for pairing in _pairings(planner, need, original, request, wish.sharing)
+        for pairing in pairings(planner, need, original, request, wish.sharing)
     ]
     oldest = None
     if request.emulate:
@@ -129,14 +129,14 @@ def executions_of(module: Module, request: Request) -> Executions | None:
     return None if request.profile is None else request.profile.executions(module, request.kernel)
 
 
-def _need(original: Version, request: Request) -> Resources:
-    """Return what a block of the original needs."""
+def block_need(original: Version, request: Request) -> Resources:
+    """Return what a block of the original, or of another version, needs."""
     assert request.launch is not None
     fn = original.module.function(request.kernel)
     return Resources.of(fn, request.launch, original.registers, original.module.reached(fn), request.options.smm)
 
 
-def _pairings(
+def pairings(
     planner: Planner, need: Resources, original: Version, request: Request, asked: str
 ) -> Sequence[Pairing]:
     """Return the pairings to try. Raises as `share_kernel`."""
@@ -224,7 +224,7 @@ def _measured(one: Shared, original: Version, request: Request) -> Shared:
     return replace(one, version=version, same=same_results(request, original, version))
 
 
-def _require_unpaired(module: Module, request: Request) -> None:
+def require_unpaired(module: Module, request: Request) -> None:
     """Raise Refused for a kernel that releases shared memory already."""
     from binalloc.isa.kinds import Flow
 

@@ -102,6 +102,8 @@ def recommendation_to_dict(
     }
     if "turns" in outcome:
         advice["turns"] = outcome["turns"]
+    if "pairs" in outcome:
+        advice["pairs"] = outcome["pairs"]
     return advice
 
 
@@ -196,7 +198,7 @@ def _next(module: Module, found: Recommendation, command: str) -> NextSteps | No
     """Return the next steps: the command, and what CUDA offers; None if there is nothing to do."""
     if found.leave:
         return None
-    if found.multiplexed:
+    if found.multiplexed or found.outcome.paired is not None:
         return {"rewrite": command, "already_bound": False, "launch_bounds": None, "maxrregcount": None,
                 "unused_shared_bytes": None}  # fmt: skip
     info = module.function(found.outcome.request.kernel).info

@@ -18,6 +18,7 @@ from binalloc.report.page.make import make_page
 from binalloc.report.recommend import parts
 from binalloc.report.recommend.verdict import verdict
 from binalloc.report.table import TextTable
+from binalloc.report.views.pairs import pairs_answer, refusals, ways_table
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.recommend import RecommendationJson, RefusedJson
@@ -67,6 +68,7 @@ def _machine(advice: RecommendationJson | RefusedJson, name: str, papers: bool) 
         "levels_caption": caption,
         "levels": parts.levels(advice),
         "turns": _turns(advice),
+        "pairs": _pairs(advice),
         "occupancy": parts.occupancy(advice),
         "curves": [_curve(advice, name) for name in parts.CURVES],
         "pressure": _pressure(advice),
@@ -115,7 +117,10 @@ def _levels(advice: RecommendationJson) -> tuple[Chart | None, str]:
         if gain is not None and not (kept and _is(level, base)):
             mine = (round(gain, 4), level["blocks_per_sm"]) == (chosen["speedup"], chosen["blocks"])
             rows.append(_level_bar(level).row(gain, up, mine and not kept, ran))
-    turns = advice.get("turns")
+    turns, pairs = advice.get("turns"), advice.get("pairs")
+    if pairs is not None and pairs["chosen"] is not None:
+        bar = _turns_bar(f"pairs, {pairs['chosen']['scheduler']}", advice["recommended"])
+        rows.append(bar.row(known(advice["speedup"]), up, True, True))
     if turns is not None and turns["chosen"] is not None:
         bar = _turns_bar(version_name(turns["chosen"]), advice["recommended"])
         rows.append(bar.row(known(advice["speedup"]), up, True, True))
@@ -194,7 +199,7 @@ def _level_bar(level: LevelJson) -> _Bar:
 
 
 def _turns_bar(name: str, version: VersionJson) -> _Bar:
-    """Return the bar of a version whose blocks use shared memory in turns."""
+    """Return the bar of a version whose blocks use shared memory in turns, or share it two by two."""
     figures = (version["registers"], version["slots"], version["local_bytes"], version["cycles"])
     return _Bar(f"{name} ({version['blocks_per_sm']})", None, *figures)
 
@@ -209,6 +214,15 @@ def _turns(advice: RecommendationJson) -> dict[str, Any] | None:
         "grid": versions_table(found),
         "reasons": reasons(found),
     }
+
+
+def _pairs(advice: RecommendationJson) -> dict[str, Any] | None:
+    """Return what the page says of versions whose blocks share memory two by two; None if there are none."""
+    found = advice.get("pairs")
+    if found is None:
+        return None
+    answer = " ".join(pairs_answer(advice["kernel"], advice["machine"], found))
+    return {"answer": answer, "grid": ways_table(found), "reasons": refusals(found)}
 
 
 def _curve(advice: RecommendationJson, name: parts.Resource) -> dict[str, Any]:

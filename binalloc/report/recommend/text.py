@@ -26,7 +26,7 @@ def render_recommendation(outcome: Outcome, advice: RecommendationJson, papers: 
             f"{verdict(advice)}\n\n",
             *(f"{line}\n" for line in notes(advice)),
             "\n" if advice["notes"] else "",
-            render_outcome(outcome, advice.get("turns")),
+            render_outcome(outcome, advice.get("turns"), advice.get("pairs")),
             *(f"{line}\n" for line in sentences if line),
             _shown(parts.occupancy(advice)),
             _shown(parts.functions(advice)) if parts.has_spills(advice) else "",

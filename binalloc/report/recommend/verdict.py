@@ -34,6 +34,12 @@ def verdict(advice: RecommendationJson) -> str:
         what = f"Take {version_name(taken)}" + ("" if taken["scheme"] in ALONE else ", which multiplexes shared memory")
         return f"{what}: {held} per SM, with {' and '.join(resources)} per thread{gained}{was}."
     same = chosen["blocks_per_sm"] == base["blocks_per_sm"]
+    pairs = advice.get("pairs")
+    shared = None if pairs is None else pairs["chosen"]
+    if shared is not None:
+        held = f"{blocks} per SM instead of {base['blocks_per_sm']}, {2 * shared['pairs']} of them in pairs that share "
+        held += f"all but {shared['private_bytes']:,} bytes of each, as no GPU lets them"
+        return f"Run {held}, under {shared['scheduler']}, with {' and '.join(resources)} per thread{gained}{was}."
     instead = ", as now" if same else f" instead of {base['blocks_per_sm']}"
     return f"Run {blocks} per SM{instead}, with {' and '.join(resources)} per thread{gained}{was}."
 

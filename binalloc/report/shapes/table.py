@@ -24,6 +24,7 @@ from binalloc.report.shapes.parts.common import ErrorDetails, ErrorJson
 from binalloc.report.shapes.parts.counters import CountersJson
 from binalloc.report.shapes.parts.files import BaselineFile, ProfileFile, SeriesFile
 from binalloc.report.shapes.parts.left import HeapJson, PrintedJson
+from binalloc.report.shapes.parts.pairs import PairsJson
 from binalloc.report.shapes.parts.pressure import PressureJson
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 
@@ -135,6 +136,15 @@ kernel on a machine. This object has these limits, and the cost of obeying them.
         (TurnsJson,),
         """\
 `rewrite` and `recommend` print this object with `--multiplex today` or `any`.
+""",
+        level=3,
+        printed=False,
+    ),
+    Section(
+        "pairs",
+        (PairsJson,),
+        """\
+`rewrite` and `recommend` print this object with `--sharing`.
 """,
         level=3,
         printed=False,

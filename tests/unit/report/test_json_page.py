@@ -78,7 +78,7 @@ def test_what_is_in_a_shape_is_printed(name: str, answers: Answers) -> None:
     # Curves have ten launches of full size; `test_curves` looks at them.
     unseen = re.compile(
         r".*parts\.spills|.*turns\.schemes\[\]\.divided\[\]\..*|recommendations\[\]\.turns\.(chosen|launch)\..*"
-        r"|rows\[\]\.parts\.(allocation|turns)|(.*\.)?chosen\.own_words|kernels\[\]\.auto\.\w+\.own_words"
+        r"|rows\[\]\.parts\.(allocation|turns|scheduler|pairs)|(.*\.)?chosen\.own_words|kernels\[\]\.auto\.\w+\.own_words"
         r"|.*turns\.own\..*|curves\[\]\..*"
     )
     # any command's stopped run has what `run` has

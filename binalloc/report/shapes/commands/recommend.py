@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.commands.multiplex import WithTurns
 from binalloc.report.shapes.parts.common import MachineFrom, Versioned
+from binalloc.report.shapes.parts.pairs import WithPairs
 from binalloc.report.shapes.parts.pressure import PressureJson
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 from binalloc.report.shapes.says import says
@@ -131,8 +132,8 @@ class NextSteps(TypedDict):
     launch_bounds: Annotated[
         str | None,
         says(
-            "launch bounds for the CUDA source that ask for as many blocks; null where `turns` has a version that was "
-            "taken: no directive makes it of the source"
+            "launch bounds for the CUDA source that ask for as many blocks; null where `turns` or `pairs` has a "
+            "version that was taken: no directive makes it of the source"
         ),
     ]
     maxrregcount: Annotated[
@@ -232,7 +233,7 @@ class HotLineJson(TypedDict):
     text: Annotated[str | None, says("text of the line; null where the source file was not found")]
 
 
-class AdviceJson(WithTurns):
+class AdviceJson(WithTurns, WithPairs):
     """These fields are the answer for a machine."""
 
     refused: Annotated[None, says("always null: there is an answer")]

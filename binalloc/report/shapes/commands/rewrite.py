@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.commands.multiplex import WithTurns
 from binalloc.report.shapes.parts.common import BothCounts, MachineFrom, Versioned, WeighingProfile
+from binalloc.report.shapes.parts.pairs import WithPairs
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, SpeedupParts, VersionJson
 from binalloc.report.shapes.says import says
 
@@ -118,7 +119,7 @@ class SpilledValue(TypedDict):
     why: Annotated[list[SpillReason], says("why the value was chosen, one entry for each round of spilling")]
 
 
-class OutcomeJson(WithTurns):
+class OutcomeJson(WithTurns, WithPairs):
     """These fields describe the rewrite of one launch."""
 
     kernel: Annotated[str, says("name of the kernel")]

@@ -222,11 +222,23 @@ class SpeedupParts(TypedDict):
         Annotated[
             float,
             says(
-                "speedup of the policy's version; in place of all others where a version was taken whose blocks use "
-                "shared memory in turns"
+                "speedup of the version without; in place of all others where a version was taken whose blocks use "
+                "shared memory in turns, or share it two by two"
             ),
         ]
     ]
     turns: NotRequired[
-        Annotated[float, says("speedup of that version over the policy's; left out as `allocation`")]
+        Annotated[float, says("speedup of that version over the policy's; left out where blocks use none in turns")]
+    ]
+    scheduler: NotRequired[
+        Annotated[
+            float,
+            says(
+                "speedup of the version without pairs under their scheduler over the same under the original's; left "
+                "out where blocks share nothing"
+            ),
+        ]
+    ]
+    pairs: NotRequired[
+        Annotated[float, says("speedup of pairs under their scheduler; left out where blocks share nothing")]
     ]

@@ -163,6 +163,12 @@ class Lines:
         (self.folder / name).write_bytes(call("asm", "-", stdin=text.encode()).raw)
         return self._new(name)
 
+    def _one_sm(self) -> str:
+        """The machine of kernels whose blocks share memory, with one SM."""
+        text = (ROOT / "binalloc/models/machines/gpgpusim-sharing.toml").read_text()
+        (self.folder / "one.toml").write_text(text.replace("sms = { value = 14,", "sms = { value = 1,"))
+        return self._new("one.toml")
+
     def _bad(self) -> str:
         text = call("disasm", loom("callchain")).out
         return self._assembled("bad.loom", text.replace("FMUL R4, R2, R3", "FMUL R4, R2, R2"))
@@ -213,6 +219,7 @@ class Lines:
                 ["rewrite", loom("stencil3d"), *launch("stencil3d"), "--blocks", "4"],
                 ["rewrite", new("bounded.ptx"), "--blocks", "2"],
                 ["rewrite", *self._turning, "-o", new("turns.loom")],
+                ["rewrite", *_SHARED, "--registers", "10", "--sharing", "auto"],
             ],
             "inspect": lambda: [
                 ["inspect", file("rewritten.loom"), *views],
@@ -276,6 +283,7 @@ class Lines:
             "recommend": lambda: [
                 ["recommend", *_large_grid(self.folder), "--policy", "measured"],
                 ["recommend", *self._turning],
+                ["recommend", *_SHARED[:2], self._one_sm(), *_SHARED[3:], "--sharing", "auto", "--schedulers", "owf"],
                 ["recommend", file("bounded.loom")],
                 ["recommend", sample, "--machine", "gtx680,c2075", *run],
                 ["recommend", str(sample_file("FDTD3d.ptx")), "--policy", "unified", "--reading", "spills"],

@@ -1,0 +1,96 @@
+"""`recommend --sharing`: what each technique gives, for the whole GPU, and the best in the first line."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.kits.cli import call
+from tests.support.paths import sample_file
+from tests.unit.cli.commands.pairs.conftest import Shareable, shareable
+
+
+@pytest.fixture(scope="module")
+def alone(one_sm: str, tmp_path_factory: pytest.TempPathFactory) -> Shareable:
+    return shareable("SRAD2", one_sm, tmp_path_factory.mktemp("alone"))
+
+
+@pytest.fixture(scope="module")
+def advice(alone: Shareable) -> tuple[Any, str]:
+    """What is recommended on one SM, as JSON and as text."""
+    line = ["recommend", alone.binary, *alone.launch, "--sharing", "auto", "--schedulers", "lrr,oldest,owf"]
+    return call(*line, "--json").json["recommendations"][0], call(*line).out
+
+
+def test_the_answer_is_in_the_first_line(advice: tuple[Any, str]) -> None:
+    found, out = advice
+    taken, chosen = found["pairs"]["chosen"], found["recommended"]
+    assert out.startswith(
+        f"Run 2 blocks per SM instead of 1, 2 of them in pairs that share all but {taken['private_bytes']:,} bytes of "
+        f"each, as no GPU lets them, under {taken['scheduler']}, with {chosen['registers']} registers per thread, "
+        f"{found['speedup']:.2f} times as fast (emulated)"
+    )
+    assert "Beware: no GPU lets blocks share memory two by two: the gain is a what-if.\n" in out
+    assert found["spread"]["auto"]["speedup"] == found["spread"]["best"]["speedup"] == found["speedup"]
+    held = found["occupancy"]["recommended"]
+    assert (held["blocks_per_sm"], held["active_warps"], held["limiters"]) == (2, 36, ["shared"])
+    assert (chosen["blocks_per_sm"], chosen["occupancy"]) == (2, held["occupancy"])
+
+
+def test_every_technique_under_every_scheduler(advice: tuple[Any, str]) -> None:
+    ways = advice[0]["pairs"]["ways"]
+    keys = {(way["technique"], way["scheduler"]) for way in ways}
+    assert keys == {
+        (what, name) for what in ("original", "level", "pairs", "both") for name in ("lrr", "oldest", "owf")
+    }
+    assert len(keys) == len(ways)
+    best = min(way["cycles"] for way in ways)
+    assert advice[0]["recommended"]["cycles"] == best
+
+
+def test_the_next_step_writes_it(advice: tuple[Any, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, out = advice
+    command = shlex.split(found["next"]["rewrite"])
+    assert f"Next: {found['next']['rewrite']}\n" in out
+    assert found["next"]["launch_bounds"] is None
+    monkeypatch.chdir(tmp_path)
+    made = call(*command[1:], "--json").json
+    assert made["rewritten"]["cycles"] == found["recommended"]["cycles"]
+    assert (tmp_path / "SRAD2.out.loom").exists()
+
+
+def test_pairs_that_the_grid_does_not_fill(srad: Shareable) -> None:
+    """Two blocks on fourteen SMs: none of these gets two."""
+    (found,) = call("recommend", srad.binary, *srad.launch, "--sharing", "auto", "--json").json["recommendations"]
+    assert found["pairs"]["chosen"] is None
+    assert "the grid gives an SM 1 block at most, which it holds without pairs" in found["pairs"]["reason"]
+    assert found["recommended"] == found["pairs"]["without"]
+
+
+def test_off_is_what_it_was(alone: Shareable) -> None:
+    line = ["recommend", alone.binary, *alone.launch]
+    assert call(*line, "--sharing", "off").out == call(*line).out
+    assert call(*line, "--sharing", "off", "--json").json == call(*line, "--json").json
+
+
+def test_a_page(alone: Shareable, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert call("recommend", alone.binary, *alone.launch, "--sharing", "auto", "--html", str(page)).code == 0
+    text = page.read_text()
+    assert "Shared memory two by two" in text
+    assert "What each technique gives" in text
+
+
+def test_pairs_alone_are_written_by_share(one_sm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a threshold that leaves little private, other registers may not pay; then the next step is `share`."""
+    ptx, launch = str(sample_file("backprop.ptx")), str(sample_file("backprop.toml"))
+    line = ["recommend", ptx, "--launch", launch, "--size", "test", "--machine", one_sm, "--sharing", "auto"]
+    (found,) = call(*line, "--json").json["recommendations"]
+    command = shlex.split(found["next"]["rewrite"])
+    assert command[1] == {"pairs": "share", "both": "rewrite"}[found["pairs"]["chosen"]["technique"]]
+    monkeypatch.chdir(tmp_path)
+    assert call(*command[1:]).code == 0
+    assert (tmp_path / "backprop.out.loom").exists()
