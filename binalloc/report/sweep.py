@@ -26,7 +26,7 @@ _SHOWN = {
     "cycles": "cycles", "speedup": "speedup", "status": "status",
 }  # fmt: skip
 """Columns of a row that the text shows, and their headings."""
-_TURNS_AT = 4  # place of the column with versions whose blocks use shared memory in turns: behind their allocators
+_TURNS_AT = 4  # place of the column with versions whose blocks use or share memory otherwise: behind their allocators
 
 
 def csv_bytes(rows: Sequence[Row]) -> bytes:
@@ -101,19 +101,24 @@ def sweep_json(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, out
 
 def render_rows(rows: Sequence[Row]) -> str:
     """Return a table of the most important columns, and the reasons of rows that lack figures or an allocator."""
-    turns = any(row.scheme is not None for row in rows)
+    turns, pairs = any(row.scheme is not None for row in rows), any(row.sharing is not None for row in rows)
     head = list(_SHOWN.values())
     cells: list[list[object]] = [[getattr(row, name) for name in _SHOWN] for row in rows]
     if turns:
         head.insert(_TURNS_AT, "turns")
         for row, shown in zip(rows, cells, strict=True):
             shown.insert(_TURNS_AT, _version(row))
-    text = table(head, cells, left=4 + turns)
+    if pairs:
+        head.insert(_TURNS_AT + turns, "sharing")
+        for row, shown in zip(rows, cells, strict=True):
+            shown.insert(_TURNS_AT + turns, _sharing(row))
+    text = table(head, cells, left=4 + turns + pairs)
     reasons: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         if row.reason:
             # a reason beside OK is the original's, or says what is not proven
-            by = "" if row.status == OK and row.scheme is None else " ".join([row.allocator, *_named(row)])
+            whose = " ".join([row.allocator, *_named(row), *_shared(row)])
+            by = "" if row.status == OK and row.scheme is None else whose
             at = f"{by} at {row.blocks}".strip() if row.blocks is not None else by
             reasons.setdefault((row.kernel, row.machine, row.reason), []).append(at)
     lines = [
@@ -125,36 +130,46 @@ def render_rows(rows: Sequence[Row]) -> str:
 
 def render_answers(rows: Sequence[Row]) -> str:
     """Return for each kernel, machine and scheduler which version is the fastest, and whether its blocks use shared
-    memory in turns, a line each; "" if no row is about that."""
-    if all(row.scheme is None for row in rows):
+    memory in turns, or share it, a line each; "" if no row is about that."""
+    if all(_plain_blocks(row) for row in rows):
         return ""
+    kinds = (("turns", _named), ("pairs", _shared))
+    what = " and ".join(word for word, named in kinds if any(map(named, rows)))
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.kernel, row.machine, row.scheduler), []).append(row)
-    return "".join(_answer(place, group) for place, group in groups.items())
+    return "".join(_answer(place, group, what) for place, group in groups.items())
 
 
-def _answer(place: tuple[str, str, str], rows: Sequence[Row]) -> str:
-    """Return which of some rows is the fastest."""
+def _plain_blocks(row: Row) -> bool:
+    """Return whether blocks neither use shared memory in turns nor share it."""
+    return row.scheme is None and row.sharing is None
+
+
+def _answer(place: tuple[str, str, str], rows: Sequence[Row], what: str) -> str:
+    """Return which of some rows is the fastest. what: how blocks of other rows use shared memory."""
     kernel, machine, scheduler = place
     ran = [row for row in rows if row.speedup is not None and row.same_results is not False and row.proven is not False]
     where = f"{one_line(kernel)} on {machine}, {scheduler}"
     if not ran:
         return f"{where}: no version was run\n"
     best = max(ran, key=lambda row: row.speedup or 0)
-    others = [row for row in ran if (row.scheme is None) != (best.scheme is None)]
+    others = [row for row in ran if _plain_blocks(row) != _plain_blocks(best)]
     words = f"{where}: {_words(best)} is the fastest, {best.speedup:.3f} times as fast as the original, emulated"
     if not others:
-        return f"{words}; of the versions in turns none was run and proven\n"
+        return f"{words}; of the versions in {what} none was run and proven\n"
     next_best = max(others, key=lambda row: row.speedup or 0)
-    which = "with" if best.scheme is None else "without"
-    return f"{words}; {which} turns {_words(next_best)} is, {next_best.speedup:.3f} times\n"
+    which = "with" if _plain_blocks(best) else "without"
+    return f"{words}; {which} {what.replace(' and ', ' or ')} {_words(next_best)} is, {next_best.speedup:.3f} times\n"
 
 
 def _words(row: Row) -> str:
     """Return the version of a row in words."""
     if row.scheme is not None:
         return f"{_version(row)} by {row.allocator}"
+    if row.sharing is not None:
+        at = "" if row.blocks is None else f" at {count(row.blocks, 'block')}"
+        return f"{row.allocator}{at} with sharing {_sharing(row)}"
     return row.allocator if row.blocks is None else f"{row.allocator} at {count(row.blocks, 'block')}"
 
 
@@ -168,6 +183,18 @@ def _named(row: Row) -> list[str]:
         return []
     short, own = bool(row.shorter_regions), bool(row.own_words)
     return [Wanted(row.scheme, row.merge, row.barriers or BLOCK, shorter=short, own=own).name]
+
+
+def _sharing(row: Row) -> str | None:
+    """Return how blocks of a row share memory: what was asked for, and the pairs and private bytes; None for none."""
+    return next(iter(_shared(row)), None)
+
+
+def _shared(row: Row) -> list[str]:
+    if row.sharing is None:
+        return []
+    option = f"{row.pairs}:{row.private_bytes}"
+    return [row.sharing if row.pairs is None or row.sharing == option else f"{row.sharing}, {option}"]
 
 
 def render_counts(rows: Sequence[Row]) -> str:

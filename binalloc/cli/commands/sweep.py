@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +104,15 @@ class LevelList(NumberList):
 )
 @multiplex_option
 @click.option(
+    "--sharing",
+    "sharings",
+    metavar="LIST",
+    default="off",
+    show_default=True,
+    help="Rows, too, of versions whose blocks share memory two by two, as no GPU lets them: auto, shares of a block's "
+    "bytes that stay private (between 0 and 1), or PAIRS:BYTES, with commas between.",
+)
+@click.option(
     "-o", "--output", type=click.Path(allow_dash=True), help="Output file: Parquet if named .parquet, else CSV."
 )
 @workers_options
@@ -120,6 +129,7 @@ def sweep(
     schedulers: tuple[str, ...],
     levels: str | tuple[int, ...],
     multiplex: str,
+    sharings: str,
     output: str | None,
     cache: str | None,
     jobs: int | None,
@@ -141,7 +151,7 @@ def sweep(
     check_folder(cache)
     require_machine(machine)
     machines: list[str | None] = [None] if machine is None else list(dict.fromkeys(machine.split(",")))
-    given = block_of(block, "--block")
+    given, shared = block_of(block, "--block"), _sharings(sharings)
     launches = {file: launch or _beside(file, given) for file in dict.fromkeys(files)}
     not_over(output, *files, *launches.values(), *machines)
     as_parquet = output is not None and output.lower().endswith(PARQUET)
@@ -153,7 +163,8 @@ def sweep(
         one
         for file, started in launches.items()
         for one in _asked(
-            file, started, size, given, machines, kernels, levels, allocators, schedulers, options, multiplex, chosen
+            file, started, size, given, machines, kernels, levels, allocators, schedulers, options, multiplex,
+            shared, chosen,
         )
     ]
     kept = Cache(finished_runs(cache))
@@ -179,6 +190,16 @@ def sweep(
     if code:
         fail_interrupted(kept.folder, code)
     judge_rows(rows, "rows")
+
+
+def _sharings(text: str) -> list[str]:
+    """Return the ways to share memory that an option lists, each once. Raises UsageError for what is none."""
+    from binalloc.pipeline.sharing.paired import require_option
+
+    found = list(dict.fromkeys(part.strip() for part in text.split(",")))
+    for asked in found:
+        require_option(asked)
+    return found
 
 
 def _beside(file: str, block: Three | None) -> str | None:
@@ -209,6 +230,7 @@ def _asked(
     schedulers: tuple[str, ...],
     options: RunOptions,
     multiplex: str,
+    sharing: Sequence[str],
     chosen: list[SweptKernel],
 ) -> Iterator[Configuration]:
     """Yield all configurations to run of one file, and append to `chosen` which machine each kernel takes, and why.
@@ -224,7 +246,7 @@ def _asked(
         for subject in subjects:
             taken = machine_fields(module, subject.kernel, machine, subject.machine)
             chosen.append({"file": subject.file, "kernel": subject.kernel, **taken})
-            yield from configurations(module, subject, levels, allocators, schedulers, options, multiplex)
+            yield from configurations(module, subject, levels, allocators, schedulers, options, multiplex, sharing)
 
 
 def _say(rows: list[Row], written: str | None, partial: bool) -> None:

@@ -50,7 +50,7 @@ def pairing_of(
     room = room_of(machine, need, functions)
     require_apart(launch, need)
     if ":" in asked:
-        return _stated(room, need, asked)
+        return stated(room, asked)
     share = threshold(asked)
     found = with_threshold(room, share)
     if found is None:
@@ -92,14 +92,14 @@ def numbers_of(asked: str) -> tuple[int, int, int | None]:
     return pairs, private, slots[0] if slots else None
 
 
-def _stated(room: Room, need: Resources, asked: str) -> Pairing:
-    """Return the pairing that is asked for in numbers."""
+def stated(room: Room, asked: str) -> Pairing:
+    """Return the pairing that is asked for in numbers. Raises UsageError where the room has none such."""
     pairs, private, slots = numbers_of(asked)
     if slots is not None:
-        if not 0 <= slots <= need.use.slots:
-            expected = f"0 to {need.use.slots}: a thread has no more"
+        if not 0 <= slots <= room.held:
+            expected = f"0 to {room.held}: a thread has no more"
             raise UsageError("number of slots out of range", place=Hint("{sharing}"), found=slots, expected=expected)
-        room = room.sharing_slots(slots, need.use.slot_row)
+        room = room.sharing_slots(slots)
     alone = room.alone
     most = min(alone, room.most - alone)
     if not 1 <= pairs <= most:

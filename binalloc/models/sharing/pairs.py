@@ -31,6 +31,7 @@ class Room:
     slots: int = 0  #: bytes of a block's slots that stay private: they are a part of `block`
     #: the other private bytes are a multiple of this: the widest access to them, which must lie in one part
     grain: int = WORD
+    row: int = 0  #: bytes of one slot of all threads of a block, 0 where they have none
     own: int | None = None  #: slots of a thread that stay private; None: all
 
     @staticmethod
@@ -38,14 +39,16 @@ class Room:
         """Return the room that an SM has for the blocks of an occupancy. total: bytes of its shared memory."""
         most = [limit for name, limit in answer.limits.items() if name != "shared" and limit is not None]
         slots = answer.use.slots * answer.use.slot_row
-        return Room(total, answer.shared_per_block, min(most), slots, grain)
+        return Room(total, answer.shared_per_block, min(most), slots, grain, answer.use.slot_row)
 
-    def sharing_slots(self, own: int, row: int) -> Room:
-        """Return the room of blocks of which so many slots of a thread stay private, and others may be shared.
+    @property
+    def held(self) -> int:
+        """Return how many slots of a thread are private."""
+        return self.slots // self.row if self.row else 0
 
-        row: bytes of one slot of each of a block's threads.
-        """
-        return replace(self, slots=own * row, own=own)
+    def sharing_slots(self, own: int) -> Room:
+        """Return the room of blocks of which so many slots of a thread stay private, and others may be shared."""
+        return replace(self, slots=own * self.row, own=own)
 
     @property
     def alone(self) -> int:

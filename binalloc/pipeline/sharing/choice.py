@@ -152,14 +152,10 @@ class Sharer:
             return
         if self._starved():
             return
-        original = self.maker.original
-        if original.allocated:
-            yield ALONE, ([], f"it is allocated by {original.allocated} to fit")
-        else:
-            try:
-                yield ALONE, (self.maker.as_it_came(), "")
-            except (Refused, UsageError) as error:
-                yield ALONE, ([], str(error))
+        try:
+            yield ALONE, (self.maker.as_it_came(), "")
+        except (Refused, UsageError) as error:
+            yield ALONE, ([], str(error))
         yield BOTH, self._both(without)
 
     def _both(self, without: Version) -> tuple[list[Paired], str]:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from binalloc.analysis.shared.memory import shared_memory_of
 from binalloc.analysis.sharing.units import Units
-from binalloc.emulator.host.pairs import OFF, numbers_of, pairing_of, require_apart
+from binalloc.emulator.host.pairs import OFF, numbers_of, pairing_of, require_apart, stated
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.kernel_use import KernelUse
-from binalloc.models.sharing.levels import paired_levels, paired_slots
-from binalloc.models.sharing.pairs import Pairing, threshold
+from binalloc.models.sharing.levels import Pairings, paired_levels, paired_slots
+from binalloc.models.sharing.pairs import Pairing, Room, fitted, threshold, with_threshold
 from binalloc.pipeline.directives import obeyed
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
@@ -76,6 +76,21 @@ def require_option(asked: str) -> None:
         threshold(asked)
 
 
+def given_by(asked: str) -> Pairings:
+    """Return a function from a room to the pairings that an option asks for, none where there are none."""
+
+    def pairings_in(room: Room) -> Sequence[Pairing]:
+        if asked == AUTO:
+            return fitted(room)
+        try:
+            found = stated(room, asked) if ":" in asked else with_threshold(room, threshold(asked))
+        except UsageError:
+            return []
+        return [] if found is None else [found]
+
+    return pairings_in
+
+
 class Maker:
     """A maker makes paired versions of one kernel.
 
@@ -97,7 +112,7 @@ class Maker:
         there are some, with none."""
         request, found = self.request, list[Budget]()
         bound = obeyed(self.module, request).registers or request.machine.limits.registers_per_thread
-        for level in paired_levels(request.machine, self._use(), self.planner.grain):
+        for level in paired_levels(request.machine, self._use(), self.planner.grain, given_by(request.sharing)):
             level = replace(level, registers=min(level.registers, bound))
             found += [level] if not level.slots else [level, replace(level, slots=0)]
         return found
@@ -107,7 +122,7 @@ class Maker:
         request = self.request
         use = self._use().given(registers)
         for blocks in range(request.machine.limits.blocks_per_sm, 1, -1):
-            slots = paired_slots(request.machine, use, blocks, self.planner.grain)
+            slots = paired_slots(request.machine, use, blocks, self.planner.grain, given_by(request.sharing))
             if slots is not None:
                 return Budget(blocks, registers, slots)
         return Budget(0, registers, 0)
@@ -117,11 +132,15 @@ class Maker:
         request = self.request
         return kernel_use(self.module.function(request.kernel), request.launch, request.block)
 
-    def as_it_came(self) -> list[Paired]:
-        """Return versions with the original's registers, one for each pairing. Raises Refused where there is none."""
-        assert not self.original.allocated
+    def as_it_came(self, blocks: int | None = None) -> list[Paired]:
+        """Return versions with the original's registers, one for each pairing. blocks: only that with so many; None:
+        all. Raises Refused where there is none, and where the original is allocated to fit."""
+        if self.original.allocated:
+            raise Refused(f"the original is allocated by {self.original.allocated} to fit", place=self.request.kernel)
         found = []
         for pairing in self._pairings(self.original):
+            if blocks is not None and pairing.blocks != blocks:
+                continue
             plan, made = self._made(pairing, self.original)
             version = baseline(made, made_request(self.module, made, self.request))
             require_no_hazard(version.module, self.request.machine)

@@ -44,6 +44,9 @@ class Row:
     barriers: str | None = None  #: barriers at which merged blocks take turns
     shorter_regions: bool | None = None  #: whether access regions were made shorter first; None without a scheme
     own_words: bool | None = None  #: whether words of one thread went to its local memory first; likewise
+    sharing: str | None = None  #: how blocks share memory two by two: auto, a threshold, PAIRS:BYTES; None: they do not
+    pairs: int | None = None  #: pairs of blocks on an SM
+    private_bytes: int | None = None  #: bytes of a block of a pair that only it uses, its slots included
     status: str = OK  #: one of `STATUSES`
     reason: str = ""  #: why there are no figures, or a remark on them
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from binalloc.analysis.flow.callgraph import build_callgraph
+from binalloc.emulator.host.pairs import OFF as NO_PAIRS
 from binalloc.emulator.policies.schedulers.table import policy_number
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Refused, UsageError
@@ -17,6 +18,8 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.pipeline.multiplex.build import Wanted
 from binalloc.pipeline.multiplex.choice import every_version
+from binalloc.pipeline.sharing.levels import budgets_of, original_blocks
+from binalloc.pipeline.sharing.paired import require_option
 from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.sweeping.keys import binary_digest, launch_digest
 from binalloc.pipeline.turns import OFF
@@ -69,11 +72,13 @@ class Configuration:
     #: the version whose blocks use shared memory in turns, at the number of blocks that suits it best; None for others
     wanted: Wanted | None = None
     among: str = OFF  #: all such versions of the sweep: a row of `turns.MULTIPLEX`
+    sharing: str | None = None  #: how blocks share memory two by two: auto, a threshold, PAIRS:BYTES; None: they do not
 
     @property
     def fits(self) -> bool:
         """Return whether the machine can hold so many blocks."""
-        return self.allocator == ORIGINAL or self.registers is not None or self.wanted is not None
+        own = self.allocator == ORIGINAL or self.wanted is not None
+        return own or self.registers is not None
 
 
 def configurations(
@@ -84,12 +89,14 @@ def configurations(
     schedulers: Sequence[str],
     options: RunOptions,
     multiplex: str = OFF,
+    sharing: Sequence[str] = (),
 ) -> Iterator[Configuration]:
     """Yield, for each scheduler, the original, then each level by each allocator, then the versions whose blocks use
-    shared memory in turns.
+    shared memory in turns, then those whose blocks share it two by two.
 
     module: the subject's binary. wanted: the levels. options: how all of them are run, but for the scheduler.
-    multiplex: which versions whose blocks use shared memory in turns: a row of `turns.MULTIPLEX`. Below the
+    multiplex: which versions whose blocks use shared memory in turns: a row of `turns.MULTIPLEX`. sharing: how blocks
+    share it two by two: off, auto, thresholds, or PAIRS:BYTES, of which off stands for what is there anyway. Below the
     original's own number of blocks there are registers to spare. Such a level is the original program with so many
     blocks resident, for every allocator. Raises UsageError for unknown names of allocators and schedulers.
     """
@@ -97,6 +104,8 @@ def configurations(
         find_allocator(name)
     for name in schedulers:
         policy_number(name)
+    for asked_pairs in sharing:
+        require_option(asked_pairs)
     budgets, own = _levels(module, subject)
     refused = _refused(module, subject.kernel)
     lowest = own if wanted == UPWARDS else 0
@@ -112,6 +121,28 @@ def configurations(
         for name in allocators if multiplex != OFF else ():
             for version in every_version(multiplex, subject.machine):
                 yield Configuration(subject, asked, name, wanted=version, among=multiplex)
+        for how in sharing:
+            yield from _in_pairs(module, subject, asked, wanted, allocators, how, refused)
+
+
+def _in_pairs(
+    module: Module, subject: Subject, options: RunOptions, wanted: Levels, allocators: Sequence[str], how: str,
+    refused: str,
+) -> Iterator[Configuration]:  # fmt: skip
+    """Yield the versions whose blocks share memory two by two: the original's, then each level by each allocator."""
+    if how == NO_PAIRS:
+        return
+    of = (module, subject.kernel, subject.launch, subject.machine, how)
+    for blocks in original_blocks(*of):
+        if blocks is None or not isinstance(wanted, tuple) or blocks in wanted:
+            yield Configuration(subject, options, ORIGINAL, blocks, sharing=how)
+    for budget in budgets_of(*of):
+        if isinstance(wanted, tuple) and budget.blocks not in wanted:
+            continue
+        for name in allocators:
+            yield Configuration(
+                subject, options, name, budget.blocks, budget.registers, budget.slots, refused=refused, sharing=how
+            )
 
 
 def _refused(module: Module, kernel: str) -> str:

@@ -37,6 +37,7 @@ def sweep_kernel(
     allocators: Sequence[str] = (DEFAULT_ALLOCATOR,),
     schedulers: Sequence[str] = (DEFAULT_SCHEDULER,),
     multiplex: str = OFF,
+    sharing: Sequence[str] = (),
     jobs: int = 1,
     cache: str | Path | None = None,
     progress: Progress = lambda _: None,
@@ -52,6 +53,8 @@ def sweep_kernel(
         allocators, schedulers: by name.
         multiplex: "today" or "any" for versions whose blocks use shared memory in turns, too; "any" has also those with
             instructions that no GPU has.
+        sharing: for versions, too, whose blocks share memory two by two, as no GPU lets them: "auto" (each number of
+            pairs with the most private bytes), thresholds between 0 and 1, or PAIRS:BYTES, as text.
         jobs: number of processes; 1 is this process alone.
         cache: a folder that keeps finished tasks, so that they are not done again; None to keep none.
         progress: is called with lines on how far the sweep is.
@@ -59,7 +62,8 @@ def sweep_kernel(
 
     Returns:
         A dictionary for each row, by the columns of SWEEP.md: for each machine and scheduler the original, then every
-        level by every allocator, then the versions whose blocks use shared memory in turns. If a row has no figures,
+        level by every allocator, then the versions whose blocks use shared memory in turns, then those whose blocks
+        share it. If a row has no figures,
         its `status` and `reason` say why.
 
     Raises:
@@ -73,7 +77,7 @@ def sweep_kernel(
     for one in [None] if machines is None else machines:
         machine = own_machine(module, kernel.name, one, runs=False)
         subject = Subject(module.path, binary, kernel.name, launch, machine)
-        asked += configurations(module, subject, levels, allocators, schedulers, how, multiplex)
+        asked += configurations(module, subject, levels, allocators, schedulers, how, multiplex, sharing)
     with tempfile.TemporaryDirectory() as folder:
         kept = Cache(Path(folder if cache is None else cache))
         with Here() if jobs == 1 else Processes(jobs, lambda: warm_up(how.engine)) as executor:

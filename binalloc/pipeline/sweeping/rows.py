@@ -28,14 +28,15 @@ class SweepColumn:
 _STALLS = {f"stall_{name}": name for name in STALL_NAMES}
 """For each column of stalls, the reason."""
 _KINDS = {
-    TEXT: "file kernel machine scheduler allocator size scheme barriers program status reason",
+    TEXT: "file kernel machine scheduler allocator size scheme barriers sharing program status reason",
     NUMBER: "occupancy instruction_change speedup dispatch_interval",
     FLAG: "same_results proven shorter_regions own_words",
 }
 """For each kind of values, the columns; all others are integers."""
 _NAMES = (
     "schema_version", "file", "kernel", "machine", "scheduler", "allocator", "size", "blocks", "registers_allowed",
-    "slots_allowed", "scheme", "merge", "barriers", "shorter_regions", "own_words", "status", "reason", "program",
+    "slots_allowed", "scheme", "merge", "barriers", "shorter_regions", "own_words", "sharing", "pairs", "private_bytes",
+    "status", "reason", "program",
     "registers", "slots", "blocks_per_sm", "occupancy", "local_bytes", "instructions", "instruction_change",
     "dispatch_interval", "proven", "same_results", "cycles", "original_cycles", "speedup", "spill_accesses",
     "local_accesses", "slot_accesses", "l1_accesses", "l1_misses",
@@ -86,6 +87,7 @@ def row_of(asked: Configuration, found: Found | None) -> Row:
         machine=subject.machine.name,
         scheduler=asked.options.scheduler,
         size=subject.launch.size,
+        sharing=asked.sharing,
     )
     if asked.wanted is not None:
         wanted = asked.wanted
@@ -112,9 +114,11 @@ def _with_program(row: Row, asked: Configuration, found: Found) -> Row:
     """Return the row with the figures of a program that has not run."""
     built, original = found.built, found.original
     resident = asked.blocks if asked.held and asked.blocks is not None else built["blocks_per_sm"]
-    of_original = asked.allocator == ORIGINAL or asked.held
+    of_original = asked.held or (asked.allocator == ORIGINAL and asked.sharing is None)
     return replace(
         row,
+        pairs=built.get("pairs"),
+        private_bytes=built.get("private_bytes"),
         program=ORIGINAL if of_original else built["digest"],
         registers=built["registers"],
         slots=built["slots"],

@@ -16,6 +16,7 @@ from binalloc.pipeline.steps.row import OK, Row
 from binalloc.pipeline.sweeping.cache import Cache, Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
 from binalloc.pipeline.sweeping.executors import Executor
+from binalloc.pipeline.sweeping.pairs import BuildPairs
 from binalloc.pipeline.sweeping.rows import Found, row_of
 from binalloc.pipeline.sweeping.tasks import Build, Judge, Run, Task, same_outputs
 from binalloc.pipeline.sweeping.turns import TakeTurns, version_of
@@ -93,16 +94,16 @@ class _Sweep:
         """Return the outcomes behind a row. Raises _Later if a task is still to be done."""
         if asked.wanted is not None:
             return self._turned(index, asked, asked.wanted)
-        ours = asked.allocator == ORIGINAL or asked.held
         plain = Build(asked.subject)
-        budget = Build(asked.subject, asked.allocator, asked.registers or 0, asked.slots or 0)
-        original, built = self._need(index, plain, plain if ours else budget)
+        original, built = self._need(index, plain, _build(asked))
         if original["status"] != OK:
             return Found(original, None, original, None, None)
         one = _run(asked, original, None)
         if built["status"] != OK:
             return Found(original, self._need(index, one)[0], built, None, None)
         other = _run(asked, built, asked.blocks if asked.held else None)
+        if asked.sharing is not None:
+            other = replace(other, options=replace(other.options, sharing=built["sharing"]))
         first, ran = self._need(index, one, other)
         if first["status"] != OK or ran["status"] != OK:
             return Found(original, first, built, ran, None)
@@ -159,6 +160,15 @@ class _Sweep:
 
 class _Later(Exception):
     """This exception means that a row needs a task which is still to be done."""
+
+
+def _build(asked: Configuration) -> Task:
+    """Return the task that builds a row's program."""
+    subject, budget = asked.subject, (asked.allocator, asked.registers or 0, asked.slots or 0)
+    if asked.sharing is not None:
+        return BuildPairs(subject, asked.sharing, asked.blocks, *budget)
+    ours = asked.allocator == ORIGINAL or asked.held
+    return Build(subject) if ours else Build(subject, *budget)
 
 
 def _run(asked: Configuration, built: Outcome, blocks: int | None) -> Run:

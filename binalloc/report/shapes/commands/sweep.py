@@ -18,7 +18,12 @@ class SweepRowJson(TypedDict):
     kernel: Annotated[str, says("name of the kernel")]
     machine: Annotated[str, says("name of the machine")]
     scheduler: Annotated[str, says("emulated warp scheduler")]
-    allocator: Annotated[str, says("name of the allocator; `original` in the row of the original")]
+    allocator: Annotated[
+        str,
+        says(
+            "name of the allocator; `original` in the row of the original, and where pairs of blocks have its registers"
+        ),
+    ]
     size: Annotated[str, says("size of the launch, as the launch file names it; empty for its own numbers")]
     blocks: Annotated[
         int | None,
@@ -58,6 +63,18 @@ class SweepRowJson(TypedDict):
     ]
     own_words: Annotated[
         bool | None, says("whether words of one thread went to its local memory first; null where `scheme` is")
+    ]
+    sharing: Annotated[
+        str | None,
+        says(
+            "how blocks share memory two by two, as `--sharing` says it: `auto`, a threshold, or pairs and private "
+            "bytes; null in rows whose blocks share nothing"
+        ),
+    ]
+    pairs: Annotated[int | None, says("pairs of blocks on an SM; null where `sharing` is, or there is no program")]
+    private_bytes: Annotated[
+        int | None,
+        says("bytes of a block of a pair that only it uses, those of its slots included; null as `pairs`"),
     ]
     status: Annotated[
         str,
