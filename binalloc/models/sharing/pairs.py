@@ -39,7 +39,7 @@ class Room:
         """Return the room that an SM has for the blocks of an occupancy. total: bytes of its shared memory."""
         most = [limit for name, limit in answer.limits.items() if name != "shared" and limit is not None]
         slots = answer.use.slots * answer.use.slot_row
-        return Room(total, answer.shared_per_block, min(most), slots, grain, answer.use.slot_row)
+        return Room(total, answer.shared_per_block, min(most), slots, grain, answer.use.slot_row if slots else 0)
 
     @property
     def held(self) -> int:
