@@ -70,6 +70,7 @@ SPELLINGS: dict[str, str] = {
     "skew": "--skews",
     "slots": "--slots",
     "sharing": "--sharing",
+    "share_slots": "--share-slots",
     "smm": "--smm",
     "sms": "--sms",
     "warps": "--warps",

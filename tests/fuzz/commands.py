@@ -254,7 +254,8 @@ def _share(m: Making) -> list[str]:
     out = ["share", m.file("loom", "x.loom"), *m.launch(0.97), *m.machine(0.2), *m.output(0.3)]
     out += m.maybe(0.6, "--sharing", m.rng.choice(SHARINGS)) + m.maybe(0.3, "--layout", m.rng.choice(("move", "keep")))
     out += m.maybe(0.3, "--release", m.rng.choice(("opt", "postdom", "none", STRINGS[0])))
-    return out + m.maybe(0.2, "--edges", "jump") + m.maybe(0.3, "--no-emulate") + m.profile(0.2)
+    out += m.maybe(0.2, "--edges", "jump") + m.maybe(0.3, "--no-emulate") + m.maybe(0.2, "--share-slots")
+    return out + m.profile(0.2)
 
 
 def _wild(m: Making) -> list[str]:

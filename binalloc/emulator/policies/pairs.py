@@ -60,7 +60,7 @@ def open_place(g: Gpu, s: Sm, slot: int) -> int:
         s.split[slot] = g.private_bytes
         s.shared_end[slot] = first + g.partner_words
     elif slot < g.pairs:
-        s.shared_end[slot] = first + (g.private_bytes >> 2)
+        s.shared_end[slot] = first + (min(g.private_bytes, g.slot_base) >> 2)  # a block may have fewer bytes than these
         s.own_slots[slot] = first + (g.slot_base >> 2)
     s.holds[slot] = 0
     s.gave_up[slot] = 0

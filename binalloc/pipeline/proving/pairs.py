@@ -7,9 +7,11 @@ the ordinary checker judges the binary. A kernel that releases shared memory wit
 
 from __future__ import annotations
 
+import math
+
 from binalloc.analysis.shared.memory import shared_memory_of
 from binalloc.emulator.host.pairs import OFF, numbers_of
-from binalloc.errors import BinallocError, MalformedInput
+from binalloc.errors import BinallocError, Hint, MalformedInput, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Flow
 from binalloc.models.machines.kernel_use import KernelUse
@@ -17,7 +19,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.pipeline.proving.turns import Three, TurnsProof, for_blocks
 from binalloc.pipeline.sharing.plans import Plan, Planner
 from binalloc.pipeline.sharing.record import SharedRecord, was_shared
-from binalloc.pipeline.sharing.sharing import Wish, shared_module
+from binalloc.pipeline.sharing.sharing import Wish, judged, shared_module
 from binalloc.printable import count
 from binalloc.verify.report import CheckReport
 from binalloc.verify.sharing.check import check_shared
@@ -46,7 +48,7 @@ def _prove(old: Module, new: Module, name: str, record: SharedRecord, machine: M
         planner = Planner(memory, machine, use)
         plan = _plan(planner, record, name)
         made = shared_module(old, planner, plan, Wish(record.option, record.release, record.edges, record.moved))
-        report = check_shared(old, made, name, (x, y, z), plan.private, record.dynamic)
+        report = judged(old, made, name, (x, y, z), plan, record.dynamic)
     except BinallocError as error:
         text = f"{name}: it cannot be made again of the original: {error}"
         return TurnsProof(name, scheme, (x, y, z), text, None, record.option)
@@ -60,7 +62,7 @@ def _plan(planner: Planner, record: SharedRecord, name: str) -> Plan:
     if record.distances is None:
         return planner.plan(record.pairing, moved=record.moved)
     try:
-        return planner.laid_out(record.pairing, record.distances)
+        return planner.laid_out(record.pairing, record.distances, record.numbers)
     except ValueError:
         raise MalformedInput(
             "a record of sharing does not fit the kernel", place=name, found=f"distances {list(record.distances)}"[:80],
@@ -84,9 +86,18 @@ def _releases(module: Module, name: str) -> bool:
 def judge_as_it_is(old: Module, new: Module, name: str, block: Three | None, sharing: str) -> CheckReport | None:
     """Return what can be shown of a kernel whose releases were put in by hand; None if it is not said how many bytes
     are private. block: of its launches, None for what its record requires. sharing: the option of runs. Raises
-    UsageError where it has a colon but is not PAIRS:BYTES."""
+    UsageError where it has a colon but is not PAIRS:BYTES or PAIRS:BYTES:SLOTS, or where slots of a block of unknown
+    size have to be counted."""
     if sharing == OFF or ":" not in sharing:
         return None
-    slots = KernelUse.of(new.function(name).info, 1)
-    private = numbers_of(sharing)[1] - slots.slots * slots.slot_row
-    return check_shared(old, new, name, block, private)
+    info = new.function(name).info
+    size = block or (info.block if any(info.block) else None)
+    if size is None and info.slots:
+        raise UsageError(
+            "the bytes of slots are a matter of the block's size, which is not known", place=name,
+            found=f"{count(info.slots, 'slot')} a thread", expected=Hint("a launch file ({launch})"),
+        )  # fmt: skip
+    use = KernelUse.of(info, math.prod(side or 1 for side in size or (1, 1, 1)))
+    _, private, slots = numbers_of(sharing)
+    own = use.slots if slots is None else slots
+    return check_shared(old, new, name, block, private - own * use.slot_row, slots=slots)

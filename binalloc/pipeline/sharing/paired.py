@@ -207,7 +207,7 @@ class Maker:
         request, launch = self.request, self.request.launch
         assert launch is not None
         try:
-            option = f"{plan.pairing.pairs}:{plan.pairing.private}"
+            option = str(plan.pairing)
             functions = version.module.reached(version.module.function(request.kernel))
             need = block_need(version, request)
             same = pairing_of(request.machine, need, launch, functions, option)

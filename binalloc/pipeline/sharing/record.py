@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from binalloc.errors import MalformedInput
@@ -10,7 +11,7 @@ from binalloc.models.sharing.pairs import Pairing
 
 SHARED = "shared"
 """Key in a provenance record for how blocks of a kernel share memory."""
-_DISTANCES = "distances"
+_LISTS, _SLOTS = ("distances", "numbers"), "slots"
 
 
 @dataclass(frozen=True)
@@ -18,32 +19,33 @@ class SharedRecord:
     """A record of sharing has all from which the kernel can be made again of the original."""
 
     pairs: int
-    private: int  #: bytes of a block that only it uses, its slots included
+    private: int  #: bytes of a block that only it uses, its private slots included
     release: str
     edges: str
     moved: bool  #: whether variables might be moved
     dynamic: int  #: bytes of dynamic shared memory of the launch
-    #: bytes by which each unit has moved, where a profile weighed the choice; None: as loops have it
+    #: bytes by which each unit has moved, where a profile weighed the choice or slots are shared; None: as loops say
     distances: tuple[int, ...] | None = None
+    slots: int | None = None  #: private slots of a thread; None: all
+    numbers: tuple[int, ...] | None = None  #: new numbers of the slots; None: where none is shared
 
     @property
     def option(self) -> str:
         """Return what the sharing of its runs has to be."""
-        return f"{self.pairs}:{self.private}"
+        return str(self.pairing)
 
     @property
     def pairing(self) -> Pairing:
         """Return the pairing, with no block but those in pairs."""
-        return Pairing(2 * self.pairs, self.pairs, self.private)
+        return Pairing(2 * self.pairs, self.pairs, self.private, self.slots)
 
     def fields(self) -> dict[str, object]:
         """Return the record as it is written."""
         said = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        if self.distances is None:
-            del said[_DISTANCES]
-        else:
-            said[_DISTANCES] = list(self.distances)
-        return {SHARED: said}
+        for name in (*_LISTS, _SLOTS):
+            if said[name] is None:
+                del said[name]
+        return {SHARED: said | {name: list(said[name]) for name in _LISTS if name in said}}
 
 
 def was_shared(module: Module, kernel: str) -> SharedRecord | None:
@@ -59,15 +61,21 @@ def was_shared(module: Module, kernel: str) -> SharedRecord | None:
                 texts = found.release, found.edges
                 assert all(type(n) is int and n >= 0 for n in numbers)
                 assert all(type(t) is str for t in texts)
-                distances = given.get(_DISTANCES)
-                if distances is None:
-                    return found
-                assert isinstance(distances, list)
-                assert all(type(n) is int for n in distances)
-                return replace(found, distances=tuple(distances))
+                assert found.slots is None or (type(found.slots) is int and found.slots >= 0)
+                return replace(found, distances=_integers(given, "distances"), numbers=_integers(given, "numbers"))
             except (AssertionError, TypeError):
                 raise MalformedInput(
                     "a record of sharing makes no sense", file=module.path or None, place=kernel, found=str(given)[:80],
                     expected="numbers of pairs, private and dynamic bytes, and how it releases",
                 ) from None  # fmt: skip
     return None
+
+
+def _integers(given: Mapping[str, object], name: str) -> tuple[int, ...] | None:
+    """Return a list of integers in a record, None where there is none. Raises AssertionError for anything else."""
+    if name not in given:
+        return None
+    found = given[name]
+    assert isinstance(found, list)
+    assert all(type(n) is int for n in found)
+    return tuple(found)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from binalloc.analysis.executions import Executions
 from binalloc.analysis.shared.memory import SharedMemory, shared_memory_of
 from binalloc.analysis.sharing.releases import Release, at_postdominator, releases
-from binalloc.analysis.sharing.touching import staying, touching
-from binalloc.emulator.host.pairs import OFF, no_pair, pairing_of, require_apart
+from binalloc.analysis.sharing.touching import staying
+from binalloc.emulator.host.pairs import OFF, no_pair, numbers_of, pairing_of, require_apart, stated
 from binalloc.emulator.host.resources import Resources
 from binalloc.errors import Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
-from binalloc.models.sharing.pairs import Pairing, fitted
+from binalloc.models.sharing.pairs import Pairing, fitted, threshold, with_threshold
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.profile import carried
 from binalloc.pipeline.request import Preparations, Request
@@ -51,6 +51,7 @@ class Wish:
     release: str = OPT  #: one of the three
     edges: str = KEPT
     moved: bool | None = None  #: whether variables are moved; None: where that is possible
+    slots: bool = False  #: whether slots may lie in the shared part
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Shared:
     @property
     def option(self) -> str:
         """Return what `--sharing` has to be for it."""
-        return f"{self.plan.pairing.pairs}:{self.plan.pairing.private}"
+        return str(self.plan.pairing)
 
 
 @dataclass
@@ -111,16 +112,50 @@ def share_kernel(module: Module, request: Request, wish: Wish) -> Sharing:
     planner = Planner(memory, request.machine, need.use, executions_of(module, request))
     if wish.moved:
         _require_movable(memory, planner)
-    tried = [
-        _built(module, request, planner, planner.plan(pairing, moved=wish.moved is not False), wish)
-        for pairing in pairings(planner, need, original, request, wish.sharing)
-    ]
+    chosen = _plans(planner, need, original, request, wish)
+    tried = [_built(module, request, planner, plan, wish) for plan in chosen]
     oldest = None
     if request.emulate:
         original = measure(original, request)
         oldest = measure(original, request.with_options(scheduler=OLDEST))
         tried = [_measured(one, original, request) for one in tried]
     return Sharing(original, oldest, request.options.scheduler, planner, tried)
+
+
+def _plans(planner: Planner, need: Resources, original: Version, request: Request, wish: Wish) -> list[Plan]:
+    """Return the plans to try, those in which all slots are private first. Raises as `share_kernel`."""
+    moved = wish.moved is not False
+    found = _slots_shared(planner, wish, moved) if wish.slots else []
+    try:
+        plain = pairings(planner, need, original, request, wish.sharing)
+    except (Refused, UsageError):
+        if not found:
+            raise
+        return found
+    return [*(planner.plan(pairing, moved=moved) for pairing in plain), *found]
+
+
+def _slots_shared(planner: Planner, wish: Wish, moved: bool) -> list[Plan]:
+    """Return the plans in which some slots are shared. Raises Refused for a kernel without slots, UsageError where the
+    wish has a number of private slots already, or is out of range."""
+    if not planner.rows.count:
+        raise Refused(
+            "the kernel has no slots that blocks could share", place=Hint("{share_slots}"), found="no slots",
+            expected="a binary that was rewritten with slots", remedy=Hint("Share without {share_slots}."),
+        )  # fmt: skip
+    room = planner.room.sharing_slots(0)
+    if wish.sharing == AUTO:
+        given: list[Pairing] = list(fitted(room))
+    elif ":" in wish.sharing:
+        if numbers_of(wish.sharing)[2] is not None:
+            raise UsageError("the number of private slots is given, and is to be chosen", place=Hint("{sharing}"),
+                             found=wish.sharing, expected=Hint("PAIRS:BYTES, or no {share_slots}"))  # fmt: skip
+        given = [stated(room, wish.sharing)]
+    else:
+        one = with_threshold(room, threshold(wish.sharing))
+        given = [] if one is None else [one]
+    plans = [planner.with_slots(pairing, moved=moved) for pairing in given]
+    return [plan for plan in plans if plan is not None]
 
 
 def executions_of(module: Module, request: Request) -> Executions | None:
@@ -158,7 +193,7 @@ def pairings(
 def shared_module(module: Module, planner: Planner, plan: Plan, wish: Wish) -> Module:
     """Return the module with a kernel made for a plan."""
     places = places_of(planner, plan, wish.release, wish.edges)
-    return share_memory(module, planner.memory, planner.units, plan.distances, places)
+    return share_memory(module, planner.memory, planner.units, plan.distances, places, plan.slots)
 
 
 def _built(module: Module, request: Request, planner: Planner, plan: Plan, wish: Wish) -> Shared:
@@ -171,9 +206,16 @@ def _built(module: Module, request: Request, planner: Planner, plan: Plan, wish:
     pairing, launch = plan.pairing, request.launch
     name = f"{pairing.blocks} blocks, {pairing.pairs} in pairs with {pairing.private} bytes each"
     proven = made if version.allocated else version.module
-    report = check_shared(module, proven, request.kernel, launch.block, plan.private, launch.dynamic_shared)
+    report = judged(module, proven, request.kernel, launch.block, plan, launch.dynamic_shared)
     places = places_of(planner, plan, wish.release, wish.edges)
     return Shared(plan, places, replace(version, name=name), report)
+
+
+def judged(
+    old: Module, made: Module, kernel: str, block: tuple[int, int, int], plan: Plan, dynamic: int
+) -> CheckReport:
+    """Return what the checker says of a kernel that was made for a plan. dynamic: bytes of dynamic shared memory."""
+    return check_shared(old, made, kernel, block, plan.private, dynamic, plan.pairing.slots)
 
 
 def made_request(module: Module, made: Module, request: Request) -> Request:
@@ -199,9 +241,12 @@ def recorded(one: Shared, request: Request, wish: Wish, source: bytes) -> Module
 def record_of(plan: Plan, request: Request, wish: Wish) -> SharedRecord:
     """Return how a plan's kernel was made."""
     assert request.launch is not None
-    distances = None if request.profile is None else plan.distances
     pairing, moved, dynamic = plan.pairing, wish.moved is not False, request.launch.dynamic_shared
-    return SharedRecord(pairing.pairs, pairing.private, wish.release, wish.edges, moved, dynamic, distances)
+    numbers = None if plan.slots is None else plan.slots.numbers
+    distances = None if request.profile is None and numbers is None else plan.distances
+    return SharedRecord(
+        pairing.pairs, pairing.private, wish.release, wish.edges, moved, dynamic, distances, pairing.slots, numbers
+    )  # fmt: skip
 
 
 def places_of(planner: Planner, plan: Plan, release: str, edges: str) -> list[Release]:
@@ -211,7 +256,7 @@ def places_of(planner: Planner, plan: Plan, release: str, edges: str) -> list[Re
     if release == OPT and edges == KEPT:
         return plan.releases
     graph = planner.memory.program.graph
-    accesses = touching(planner.memory, planner.units, plan.distances, plan.private)
+    accesses = planner.touching(plan)
     return at_postdominator(graph, accesses) if release == POSTDOM else releases(graph, accesses, guards=False)
 
 

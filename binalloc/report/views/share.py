@@ -47,6 +47,7 @@ def _version(one: Shared, among: Sharing) -> SharedVersionJson:
     return {
         **plan_json(one.plan, one.releases, among.planner),
         "option": one.option,
+        "private_slots": one.plan.pairing.slots,
         "moved": _moved(one, among),
         "proven": None if one.report is None else one.report.ok,
         "unproven": None if one.report is None or one.report.ok else one_line(str(one.report.errors[0])),
@@ -80,9 +81,11 @@ def render_share(found: ShareJson) -> str:
             out += f", {original['oldest_cycles']:,} under oldest"
         out += ". Versions are under owf; speedups are emulated, over the first figure.\n"
     out += f"No GPU does this. It would take {count(found['bits'], 'bit')} of state on an SM.\n\n"
-    head = ["shared variables", "pairs", "unshared", "blocks", "private bytes", "executed", "releases in front of",
-            "moved", "before, with, behind", "cycles", "speedup", "results", "proof"]  # fmt: skip
-    out += table(head, [_row(one) for one in found["versions"]], left=1)
+    slots = any(one["private_slots"] is not None for one in found["versions"])
+    head = ["shared variables", "pairs", "unshared", "blocks", "private bytes", *(["private slots"] if slots else []),
+            "executed", "releases in front of", "moved", "before, with, behind", "cycles", "speedup", "results",
+            "proof"]  # fmt: skip
+    out += table(head, [_row(one, slots) for one in found["versions"]], left=1)
     if found["profile"] is not None:
         out += weights_line(found["profile"])
     if found["chosen"] is not None:
@@ -105,14 +108,17 @@ def _answer(found: ShareJson) -> str:
     return f"{one['speedup']:.2f} times as fast (emulated) with {what}"
 
 
-def _row(one: SharedVersionJson) -> list[object]:
+def _row(one: SharedVersionJson, slots: bool) -> list[object]:
+    """Return the row of a version. slots: whether there is a column for slots."""
     lives = [one["share_before"], one["share_with"], one["share_behind"]]
     results = {True: "same", False: "OTHER", None: one["ended"] or ""}[one["same_results"]]
     proof = {True: "proven", False: f"not proven: {one['unproven']}", None: ""}[one["proven"]]
     moved = ", ".join(f"{move['variables'][0]} {move['distance']:+,}" for move in one["moved"])
     return [
         units_text(one["shared"], [[name] for name in one["shared"]]), one["pairs"], one["unshared"],
-        one["blocks_per_sm"], one["private_bytes"], f"{one['weight']:.0%}", _places(one), moved,
+        one["blocks_per_sm"], one["private_bytes"],
+        *(["all" if one["private_slots"] is None else one["private_slots"]] if slots else []),
+        f"{one['weight']:.0%}", _places(one), moved,
         " ".join("-" if part is None else f"{part:.0%}" for part in lives), one["cycles"] or "",
         "" if one["speedup"] is None else f"{one['speedup']:.3f}", results, proof,
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.sharing.releases import Release
+from binalloc.analysis.sharing.slot_rows import SlotPlaces
 from binalloc.analysis.sharing.touching import unit_of
 from binalloc.analysis.sharing.units import Units
 from binalloc.isa.instruction import Function, Module, Origin, SharedVar
@@ -20,18 +21,24 @@ from binalloc.transform.multiplex.edit import Edit, in_place
 
 
 def share_memory(
-    module: Module, memory: SharedMemory, units: Units, distances: Sequence[int], places: Iterable[Release]
-) -> Module:
+    module: Module, memory: SharedMemory, units: Units, distances: Sequence[int], places: Iterable[Release],
+    slots: SlotPlaces | None = None,
+) -> Module:  # fmt: skip
     """Return the module with a kernel whose variables have moved, and which releases what is shared at some places.
 
-    memory: of the kernel. distances: bytes by which each unit is moved. A function to which other kernels come, too, is
-    changed for all of them.
+    memory: of the kernel. distances: bytes by which each unit is moved. slots: numbers of slots, None where
+    each has its own. A function to which other kernels come, too, is changed for all of them.
     """
     offsets: dict[str, dict[int, int]] = {}
     for access in memory.reach.accesses:
         unit = unit_of(units, access)
         if unit is not None and distances[unit]:
             offsets.setdefault(access.place.function, {})[access.place.word] = access.memory.offset + distances[unit]
+    for name, words in (slots.distances() if slots is not None else {}).items():
+        for word, distance in words.items():
+            slot = memory.program[name].cfg.views[word].memory
+            assert slot is not None
+            offsets.setdefault(name, {})[word] = slot.offset + distance
     at: dict[str, list[Release]] = {}
     for place in places:
         at.setdefault(place.function, []).append(place)

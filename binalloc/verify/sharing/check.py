@@ -10,6 +10,8 @@ does, with the same results.
   and other offsets in accesses to shared memory.
 - *Moves* (`moves.py`). Each byte of shared memory has one new place, for all accesses that may reach it, and no two
   bytes have one place. Accesses are as aligned as the original's. The tables of variables say the same.
+- *Slots* (`slots.py`). Where slots have other numbers, or two blocks share some of them, each access is to one slot,
+  and each slot has one new number of its own.
 - *Releases* (`releases.py`). No thread accesses the shared part after RELSSP, and none executes RELSSP twice.
 
 A thread that ends without RELSSP is right, too. Where it has executed other words since its last access to the shared
@@ -49,6 +51,7 @@ from binalloc.verify.sharing.addresses import reach
 from binalloc.verify.sharing.flat import Flat, Pairings, unknown
 from binalloc.verify.sharing.moves import Moves
 from binalloc.verify.sharing.releases import Releases
+from binalloc.verify.sharing.slots import Slots
 
 UNORDERED = ("machine",)  # fields of a function's record that belong to its control codes
 
@@ -60,18 +63,19 @@ def check_shared(
     block: tuple[int, int, int] | None,
     private: int,
     dynamic: int | None = None,
+    slots: int | None = None,
 ) -> CheckReport:
     """Prove that `made`'s kernel does what `original`'s does where blocks share memory. block: the size of blocks, None
     for any that the kernel allows. private: bytes from address 0 on that belong to one block alone. dynamic: bytes of
-    dynamic shared memory, None for any number."""
-    return _Proof(original, made, kernel, block, private, dynamic).report()
+    dynamic shared memory, None for any number. slots: of each thread that belong to its block alone, None for all."""
+    return _Proof(original, made, kernel, block, private, dynamic, slots).report()
 
 
 class _Proof:
     def __init__(self, original: Module, made: Module, kernel: str, block: tuple[int, int, int] | None, private: int,
-                 dynamic: int | None) -> None:  # fmt: skip
+                 dynamic: int | None, slots: int | None) -> None:  # fmt: skip
         self.original, self.made, self.kernel = original, made, kernel
-        self.block, self.private, self.dynamic = block, private, dynamic
+        self.block, self.private, self.dynamic, self.slots = block, private, dynamic, slots
         self.findings: dict[Finding, None] = {}
         self.remarks: dict[Finding, None] = {}
         self.stats: dict[str, int] = {}
@@ -125,8 +129,8 @@ class _Proof:
             self.block = old.info.block
         if self.block is not None and (fault := block_fault(self.block, old)):
             self.fail("block", fault)
-        if self.private < 0 or (self.dynamic or 0) < 0:
-            self.fail("resources", "a number of bytes is negative")
+        if min(self.private, self.dynamic or 0, self.slots or 0) < 0:
+            self.fail("resources", "a number of bytes or slots is negative")
         if old.info.shared_bytes + (self.dynamic or 0) > MOST_SHARED:
             self.fail("limit", "too many bytes of shared memory to follow them one by one")
         self._note(check_records(self.original, self.made, old, new, UNORDERED))
@@ -158,7 +162,9 @@ class _Proof:
         moves = Moves(flat, found, old.info.shared_bytes, self.dynamic)
         moves.check()
         shared = {access.node for access in moves.accesses if access.last >= self.private}
-        releases = Releases(flat, found, shared)
+        slots = Slots(flat, found, new.info, self.slots)
+        slots.check()
+        releases = Releases(flat, found, shared | slots.shared)
         releases.run()
         for pair in pairings.of.values():
             self._note(list(pair.findings))

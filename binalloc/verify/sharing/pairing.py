@@ -23,7 +23,8 @@ ENDLESS = -2
 class Pairing:
     """A pairing relates two functions that take the same ways. after: by new word, the words behind it, jumps last;
     only words that the function may come to have any. label: by new word the original's, or `PASSED`; the same holds
-    for words that the function never comes to. distance: by shared access, how much higher its address is."""
+    for words that the function never comes to. distance: by access to shared memory or to a slot, how much higher its
+    address is."""
 
     def __init__(self, old: FunctionCode, new: FunctionCode) -> None:
         self.old, self.new = old, new
@@ -128,7 +129,7 @@ class Pairing:
             return
         memory, was = self.new.views[n].memory, self.old.views[m].memory
         if (memory is not None and was is not None and memory.space == was.space == Space.SHARED
-                and memory.base == was.base and not was.spill):  # fmt: skip
+                and memory.base == was.base):  # fmt: skip
             self.distance[n] = memory.offset - was.offset
             as_old = isa.readdress(new, None if was.base is None else was.base.index, was.offset)
         if isa.links(as_old) and isa.links(old):

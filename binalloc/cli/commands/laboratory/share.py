@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @source_options
 @click.option(
-    "--sharing", "asked", default="auto", show_default=True, metavar="auto|T|PAIRS:BYTES",
+    "--sharing", "asked", default="auto", show_default=True, metavar="auto|T|PAIRS:BYTES[:SLOTS]",
     help="The share of a block's bytes that stays private (between 0 and 1), or how many pairs an SM has, and the "
     "private bytes of a block; auto tries every number of pairs, each with the most private bytes that fit.",
 )
@@ -42,14 +42,18 @@ if TYPE_CHECKING:
     help="Whether variables are moved, so that what is shared is in use for a short time: where that is possible, "
     "always, or never.",
 )
+@click.option(
+    "--share-slots", is_flag=True,
+    help="Of a binary that was rewritten with slots: also try versions in which blocks share some of these.",
+)
 @profile_option
 @click.option("--no-emulate", is_flag=True, help="Build and prove versions alone.")
 @run_options("sms")
 @output_option
 @json_option
 def share(
-    source: GivenSource, asked: str, release: str, edges: str, layout: str, profile: str | None, no_emulate: bool,
-    options: RunOptions, output: str | None, as_json: bool,
+    source: GivenSource, asked: str, release: str, edges: str, layout: str, share_slots: bool, profile: str | None,
+    no_emulate: bool, options: RunOptions, output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks share a part of their shared memory two by two, so that more blocks run, and measure the gain.
 
@@ -75,7 +79,7 @@ def share(
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
     launch = fitting_launch(loaded, module, name)
-    wish = Wish(asked, release, edges, {"auto": None, "move": True, "keep": False}[layout])
+    wish = Wish(asked, release, edges, {"auto": None, "move": True, "keep": False}[layout], share_slots)
     with progress(as_json) as show:
         request = Request(
             name, model, launch, options=options, progress=show, emulate=not no_emulate, profile=counted

@@ -159,6 +159,7 @@ class SharedVersionJson(PlanJson):
     """This object is a version of a kernel whose blocks share memory two by two."""
 
     option: Annotated[str, says("what `--sharing` of `run` has to be for it")]
+    private_slots: Annotated[int | None, says("slots of a thread that blocks do not share; null where that is all")]
     moved: Annotated[list[MovedJson], says("variables that have moved")]
     proven: Annotated[
         bool | None, says("whether the checker has proven it, for all launches with such blocks; null where not asked")

@@ -58,7 +58,7 @@ class Pairs:
     @property
     def sharing(self) -> str:
         """The option of its runs."""
-        return f"{self.plan.pairing.pairs}:{self.plan.pairing.private}"
+        return str(self.plan.pairing)
 
 
 def ran(module: Module, launch: Launch, machine: Machine, **options: object) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from binalloc.models.machines.reader import load_machine
 from tests.support.kits.emulator.public import go, kernel, ready
 
 GPGPUSIM = load_machine("gpgpusim-sharing")
+SMALL = replace(GPGPUSIM, sm=replace(GPGPUSIM.sm, shared_per_sm=2 * 640 + 512))
 THREADS, WARPS = 64, 2
 ROW = 128 * WARPS  # bytes of one slot of all threads
 
@@ -37,7 +39,8 @@ def two_slots(code: str = SLOTS, private: int = 7424) -> Module:
 
 
 def ran(m: Module, **options: Any) -> Any:
-    return go(m, machine=GPGPUSIM, **{"engine": "python", "grid": 4, "sms": 1, "check": True, "race": True, **options})
+    checks = {"check": True, "race": True}
+    return go(m, **{"machine": GPGPUSIM, "engine": "python", "grid": 4, "sms": 1, **checks, **options})
 
 
 @pytest.mark.parametrize("engine", ["python", "numba"])
@@ -78,6 +81,13 @@ again:
 @pytest.mark.parametrize("checks", [False, True])
 def test_a_new_block_leaves_its_partners_slots_alone(checks: bool) -> None:
     _, left = ran(two_slots(KEPT), sharing="1:256:1", check=checks, race=checks)
+    assert left[2].tolist() == list(range(THREADS))
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_private_bytes_beyond_the_kernels_are_no_slots(checks: bool) -> None:
+    """Of 128 bytes in front of the slots 512 are to be private."""
+    _, left = ran(two_slots(KEPT, private=128), sharing="1:512:0", check=checks, race=checks, machine=SMALL)
     assert left[2].tolist() == list(range(THREADS))
 
 
