@@ -86,8 +86,8 @@ def _releases(module: Module, name: str) -> bool:
 def judge_as_it_is(old: Module, new: Module, name: str, block: Three | None, sharing: str) -> CheckReport | None:
     """Return what can be shown of a kernel whose releases were put in by hand; None if it is not said how many bytes
     are private. block: of its launches, None for what its record requires. sharing: the option of runs. Raises
-    UsageError where it has a colon but is not PAIRS:BYTES or PAIRS:BYTES:SLOTS, or where slots of a block of unknown
-    size have to be counted."""
+    UsageError where it has a colon but is not PAIRS:BYTES or PAIRS:BYTES:SLOTS, where slots of a block of unknown
+    size have to be counted, or where these are not as many or need more bytes."""
     if sharing == OFF or ":" not in sharing:
         return None
     info = new.function(name).info
@@ -100,4 +100,9 @@ def judge_as_it_is(old: Module, new: Module, name: str, block: Three | None, sha
     use = KernelUse.of(info, math.prod(side or 1 for side in size or (1, 1, 1)))
     _, private, slots = numbers_of(sharing)
     own = use.slots if slots is None else slots
+    if not 0 <= own <= use.slots or private < own * use.slot_row:
+        raise UsageError(
+            "no such sharing of this kernel", place=Hint("{sharing}"), found=sharing,
+            expected=f"at most {count(use.slots, 'private slot')}, of {count(use.slot_row, 'private byte')} each",
+        )  # fmt: skip
     return check_shared(old, new, name, block, private - own * use.slot_row, slots=slots)
