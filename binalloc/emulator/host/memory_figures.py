@@ -26,7 +26,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
     rate = ticks_per_cycle(m)
     return {
         "request_bytes": net.request_bytes, "request_latency": net.latency, "response_bytes": net.response_bytes,
-        "response_latency": net.latency, "header_bytes": net.header_bytes,
+        "response_latency": net.latency, "header_bytes": net.header_bytes, "sms_per_port": m.chip.sms_per_port,
         "slices": channels * per_channel, "slices_per_channel": per_channel, "l2_sets": sets, "l2_ways": l2.ways,
         "l2_bytes": l2.port_bytes, "l2_latency": l2_cycles(m), "l2_mshrs": l2.mshrs, "l2_merges": l2.merges,
         "l2_atomic": l2.atomic_cycles, "l2_data": int(l2.caches_data),

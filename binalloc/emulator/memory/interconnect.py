@@ -1,4 +1,5 @@
-"""The interconnect joins SMs and slices of L2: a link per SM and direction, which carries packets in order of arrival.
+"""The interconnect joins SMs and slices of L2: a link per port and direction, which carries packets in order of
+arrival. A port belongs to one SM, or to several neighbours (`chip.sms_per_port`).
 
 A packet takes its link for as many cycles as its bytes need, header included. After that it is on its way for a fixed
 time. A slice can also send only so many bytes a cycle. Links never refuse a packet: the number of an SM's outstanding
@@ -42,6 +43,20 @@ def response_size(g: Gpu, r: int) -> int:
     return g.header_bytes + (0 if g.kind[r] == RequestKind.STORE else data_bytes(g.words[r]))
 
 
+@device(inline=True)
+def port_of(g: Gpu, sm: int) -> int:
+    """Return the port of an SM: neighbours share one."""
+    return quotient(sm, g.sms_per_port)
+
+
+@device
+def link_cycles(g: Gpu, port: int, size: int, width: int) -> int:
+    """Return the cycles that a packet takes on a link of `width` bytes a cycle at a port. A port with fewer SMs than
+    the machine's, in a run of some of them, has their share of the width."""
+    at_port = min(g.sms_per_port, g.sms - port * g.sms_per_port)
+    return packet_cycles(size * g.sms_per_port, width * at_port)
+
+
 @device
 def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
     """Send a request from an SM to the slice of its line."""
@@ -50,15 +65,18 @@ def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
     find_place(g, r)
     if kind != RequestKind.LOAD:
         g.unfinished += 1
-    g.request_free[sm] = max(g.request_free[sm], g.cycle) + packet_cycles(request_size(g, r), g.request_bytes)
+    port = port_of(g, sm)
+    g.request_free[port] = max(g.request_free[port], g.cycle) + link_cycles(
+        g, port, request_size(g, r), g.request_bytes
+    )
     g.stage[r] = Stage.REACHES_SLICE
-    post(g, r, g.request_free[sm] + g.request_latency)
+    post(g, r, g.request_free[port] + g.request_latency)
 
 
 @device
 def leave_slice(g: Gpu, r: int) -> None:
     """Send the answer to request r from its slice to the SM. A store's answer only acknowledges."""
-    sm = g.source[r]
+    port = port_of(g, g.source[r])
     k = g.at_slice[r]
     size = response_size(g, r)
     g.memory_stat[MemoryStat.ANSWERS] += 1
@@ -66,6 +84,6 @@ def leave_slice(g: Gpu, r: int) -> None:
         g.memory_stat[MemoryStat.ANSWER_SECTORS] += sector_count(g.words[r])
     start = max(g.slice_out[k], g.cycle)
     g.slice_out[k] = start + packet_cycles(size, g.l2_bytes)
-    g.response_free[sm] = max(g.response_free[sm], start) + packet_cycles(size, g.response_bytes)
+    g.response_free[port] = max(g.response_free[port], start) + link_cycles(g, port, size, g.response_bytes)
     g.stage[r] = Stage.REACHES_SM
-    post(g, r, g.response_free[sm] + g.response_latency)
+    post(g, r, g.response_free[port] + g.response_latency)

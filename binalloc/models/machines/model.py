@@ -107,6 +107,16 @@ class Machine:
         return self.dram.bandwidth * 1000 / self.clock.core_mhz / self.chip.sms
 
     @property
+    def request_bytes_per_sm(self) -> float:
+        """Return one SM's share of its port's link to L2, in bytes a cycle."""
+        return self.interconnect.request_bytes / self.chip.sms_per_port
+
+    @property
+    def response_bytes_per_sm(self) -> float:
+        """Return one SM's share of its port's link from L2, in bytes a cycle."""
+        return self.interconnect.response_bytes / self.chip.sms_per_port
+
+    @property
     def unit_latencies(self) -> UnitLatencies:
         """Return the latencies for which control codes are written."""
         return UnitLatencies(self.name, {name: unit.latency for name, unit in self.units.items()})

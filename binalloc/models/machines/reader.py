@@ -307,6 +307,10 @@ class _Reader:
 
     def consistent_memory(self, m: Machine) -> None:
         l2, dram = m.l2, m.dram
+        if m.chip.sms % m.chip.sms_per_port:
+            self.root.sub("chip.sms_per_port").fail(
+                "ports with different numbers of SMs", m.chip.sms_per_port, f"a divisor of chip.sms, {m.chip.sms}"
+            )
         size = l2.slices * l2.sets * l2.ways * l2.line_bytes
         self.equal("l2.bytes", l2.bytes, "l2.slices * l2.sets * l2.ways * l2.line_bytes", size)
         for key, size in (

@@ -36,10 +36,10 @@ def _figure(unit: str, low: float = 1, high: float = 1 << 20) -> Any:
     return field(metadata={"unit": unit, "low": low, "high": high})
 
 
-def _figure_or_none(unit: str, high: float) -> Any:
-    """Declare a field that the file may state as a figure in `unit`, from 1 to `high`; it is 0 where the file
+def _figure_or_none(unit: str, high: float, otherwise: int = 0) -> Any:
+    """Declare a field that the file may state as a figure in `unit`, from 1 to `high`; it is `otherwise` where the file
     does not."""
-    return field(default=0, metadata={"unit": unit, "low": 1, "high": high})
+    return field(default=otherwise, metadata={"unit": unit, "low": 1, "high": high})
 
 
 def _name(*choices: str) -> Any:
@@ -60,6 +60,8 @@ class Chip:
     sms: int = _figure("SMs", 1, 192)
     warp_size: int = _figure("threads", LANES, LANES)
     cores_per_sm: int = _figure("lanes", 1, 4096)  #: a factor in the unified paper's concurrency search
+    #: SMs that share a port of the interconnect, a link in either direction; without it each has one of its own
+    sms_per_port: int = _figure_or_none("SMs", 64, otherwise=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +219,9 @@ class L1Cache:
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """Section `interconnect` describes the links between each SM and L2."""
+    """Section `interconnect` describes the links between L2 and each SM, or each port that several SMs share."""
 
-    request_bytes: int = _figure("bytes/cycle", 1, 1024)  #: of the link to L2
+    request_bytes: int = _figure("bytes/cycle", 1, 1024)  #: of a port's link to L2
     response_bytes: int = _figure("bytes/cycle", 1, 1024)  #: of the link back
     latency: int = _cycles()  #: one way
     header_bytes: int = _figure("bytes", 1, 64)  #: of a packet, beside its data

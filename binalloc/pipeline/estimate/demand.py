@@ -62,7 +62,7 @@ def bound_of(estimates: Estimates, version: Version, machine: Machine) -> Bound 
         return None
     bytes_of = {
         "dram": machine.dram.bandwidth * 1000 / machine.clock.core_mhz / machine.chip.sms,
-        "requests": machine.interconnect.request_bytes, "answers": machine.interconnect.response_bytes,
+        "requests": machine.request_bytes_per_sm, "answers": machine.response_bytes_per_sm,
     }  # fmt: skip
     passes = 1 + conflicts / accesses if accesses else 1.0
     awaited = max(waits, key=lambda name: waits[name]) if waits else NOBODY

@@ -45,10 +45,10 @@ class StepMaker:
         self._numbers = {name: k for k, name in enumerate((*QUEUES, *names))}
         self._divided = {self._numbers[group.name] for group in machine.port_groups if group.divided}
         self._taken = {name: unit.interval * machine.owners(name) / unit.ports for name, unit in machine.units.items()}
-        net, clock = machine.interconnect, machine.clock.core_mhz
+        clock = machine.clock.core_mhz
         self._bytes = {
-            "answers": net.response_bytes,
-            "requests": net.request_bytes,
+            "answers": machine.response_bytes_per_sm,
+            "requests": machine.request_bytes_per_sm,
             "dram": machine.dram.bandwidth * 1000 / clock / machine.chip.sms,
         }
         self._made: dict[tuple[int, int], list[WarpStep]] = {}

@@ -56,15 +56,14 @@ def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
     """Return the ratios of the counters of some cycles: None where the divisor is zero. `queues` is returned as it was,
     with `average` and `full` added."""
     cycles = max(counted["cycles"], 1)
-    net = machine.interconnect
     out: Stats = {
         "ipc": counted["warp_instructions"] / cycles / sms,
         "achieved_occupancy": counted["warp_cycles"] / cycles / sms / machine.sm.warps_per_sm,
         "shared_passes_per_access": per(counted["shared_passes"], counted["shared_accesses"]),
         "sectors_per_global_load": per(counted["global_load_sectors"], counted["user_global_loads"]),
         "sectors_per_global_store": per(counted["global_store_sectors"], counted["user_global_stores"]),
-        "request_utilisation": counted["request_bytes"] / (net.request_bytes * sms * cycles),
-        "response_utilisation": counted["response_bytes"] / (net.response_bytes * sms * cycles),
+        "request_utilisation": counted["request_bytes"] / (machine.request_bytes_per_sm * sms * cycles),
+        "response_utilisation": counted["response_bytes"] / (machine.response_bytes_per_sm * sms * cycles),
         "dram_utilisation": counted["dram_bytes"] / (machine.bytes_per_cycle_per_sm * sms * cycles),
         "dram_row_hit_rate": per(counted["dram_row_hits"], counted["dram_requests"]),
         "dram_banks_busy": per(counted["dram_bank_ticks"], counted["dram_busy_ticks"]),

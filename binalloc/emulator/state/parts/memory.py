@@ -24,9 +24,10 @@ class MemoryRecord(DramRecord):
     lane_group: int  #: lanes whose accesses are coalesced
     segments: int  #: whether they are coalesced into segments
     # interconnect
-    request_bytes: int  #: bytes per cycle of one SM's link to L2
+    sms_per_port: int  #: SMs that share a link to L2 and one from it
+    request_bytes: int  #: bytes per cycle of a port's link to L2
     request_latency: int  #: cycles on the way to L2
-    response_bytes: int  #: bytes per cycle of one SM's link from L2
+    response_bytes: int  #: bytes per cycle of a port's link from L2
     response_latency: int  #: cycles on the way back
     header_bytes: int  #: bytes of a packet beside its data
     # L2
@@ -72,8 +73,8 @@ class MemoryRecord(DramRecord):
     event_first: Annotated[Words, MEMORY_CALENDAR]
     event_last: Annotated[Words, MEMORY_CALENDAR]
     event_used: Annotated[Words, MEMORY_CALENDAR // USED_BITS]
-    request_free: Annotated[Words, MAX_SMS]  #: first free cycle of an SM's link to L2
-    response_free: Annotated[Words, MAX_SMS]  #: first free cycle of an SM's link from L2
+    request_free: Annotated[Words, MAX_SMS]  #: first free cycle of a port's link to L2
+    response_free: Annotated[Words, MAX_SMS]  #: first free cycle of a port's link from L2
     # slices
     slice_free: Annotated[Words, MAX_SLICES]  #: first cycle for the next request
     slice_out: Annotated[Words, MAX_SLICES]  #: first cycle for the next departure

@@ -21,8 +21,8 @@ def use_of_links(m: Machine, result: Result, sms: int) -> dict[str, float]:
     slices = memory_figures(m, sms)["slices"]
     return {
         "dram": stats["dram_bytes"] / (m.bytes_per_cycle_per_sm * sms * cycles),
-        "requests": stats["request_bytes"] / (m.interconnect.request_bytes * sms * cycles),
-        "responses": stats["response_bytes"] / (m.interconnect.response_bytes * sms * cycles),
+        "requests": stats["request_bytes"] / (m.request_bytes_per_sm * sms * cycles),
+        "responses": stats["response_bytes"] / (m.response_bytes_per_sm * sms * cycles),
         "slices": stats["response_bytes"] / (m.l2.port_bytes * slices * cycles),
     }
 

@@ -121,6 +121,14 @@ def test_a_machine_answers_occupancy_like_its_capability() -> None:
     assert load_machine("c2075").occupancy(KernelUse(22, 0, 256)).registers_per_block == 8 * 768
 
 
+VARIED = "gpgpusim-sharing-"
+"""Begins the names of the sharing paper's other machines, which have the DRAM and the units of its first one."""
+
+
+def figure_of(known: dict[str, int], name: str) -> int:
+    return known["gpgpusim-sharing" if name.startswith(VARIED) else name]
+
+
 PUBLISHED = {
     "a100": 1935, "b200": 7672, "c2075": 144, "gem5gpu-batching": 118, "gpgpusim-sharing": 177, "gtx285": 159,
     "gtx285-gpgpusim": 141, "gtx480": 177, "gtx480-16k": 177, "gtx680": 192, "gtx780ti": 336, "h100": 3352,
@@ -133,7 +141,7 @@ is not known: four channels like GTX480's six."""
 @pytest.mark.parametrize("name", list_machines())
 def test_the_peak_bandwidth_is_the_published_one(name: str) -> None:
     m = load_machine(name)
-    assert abs(m.dram.bandwidth - PUBLISHED[name]) <= 1
+    assert abs(m.dram.bandwidth - figure_of(PUBLISHED, name)) <= 1
     assert m.bytes_per_cycle_per_sm * m.chip.sms * m.clock.core_mhz == pytest.approx(m.dram.bandwidth * 1000)
 
 
@@ -152,7 +160,7 @@ CORE_CLOCKS = {
 def test_cores_take_as_many_additions_as_there_are(name: str) -> None:
     """Warp instructions of f32 a cycle are the cores' lanes: ports / interval * 32."""
     m = load_machine(name)
-    assert m.chip.cores_per_sm == CORES[name]
+    assert m.chip.cores_per_sm == figure_of(CORES, name)
     ports = {group.name: group.ports for group in m.port_groups}
     fma = m.units.fma
     rate = min(fma.ports, ports[fma.port_group]) * 32 / fma.interval
@@ -314,3 +322,47 @@ def test_the_multiplex_papers_simulator_is_gtx285_with_another_memory_clock() ->
     timing = {f"dram.{key}": -(-cycles * 1100 // 800) for key, cycles in at_800.items()}
     assert different == {"dram.command_mhz": 1100, **timing, "dram.rc": timing["dram.ras"] + timing["dram.rp"]}
     assert own.keys() == other.keys()
+
+
+_ROOM = {"sm.shared_per_sm", "sm.shared_per_block"}
+_LESS = {"sm.threads_per_sm": 2048, "sm.warps_per_sm": 64}
+
+
+@pytest.mark.parametrize(
+    ("name", "different"),
+    [
+        ("48k-l1", {"l1.bytes": 49152, "l1.sets": 64, "l1.ways": 6}),
+        ("32k", dict.fromkeys(_ROOM, 32768)),
+        ("48k", dict.fromkeys(_ROOM, 49152) | _LESS),
+        ("48k-3072", dict.fromkeys(_ROOM, 49152)),
+        ("64k", dict.fromkeys(_ROOM, 65536) | _LESS | {"sm.blocks_per_sm": 32}),
+        ("7x2", {"chip.sms_per_port": 2}),
+        ("3x5", {"chip.sms": 15, "chip.sms_per_port": 5}),
+        ("8x2", {"chip.sms": 16, "chip.sms_per_port": 2}),
+        ("4x4", {"chip.sms": 16, "chip.sms_per_port": 4}),
+        ("10x3", {"chip.sms": 30, "chip.sms_per_port": 3}),
+    ],
+)
+def test_the_sharing_papers_other_machines_differ_in_what_it_varies(name: str, different: dict[str, int]) -> None:
+    plain, varied = (
+        {key: figure.value for key, figure in load_machine(one).figures}
+        for one in ("gpgpusim-sharing", f"{VARIED}{name}")
+    )
+    assert {key: value for key, value in varied.items() if plain.get(key) != value} == different
+    assert plain.keys() <= varied.keys()
+
+
+@pytest.mark.parametrize(
+    ("per_port", "told"), [(0, "out of range"), (65, "out of range"), (4, "a divisor of"), (2, "")]
+)
+def test_ports_have_the_same_number_of_sms(per_port: int, told: str, tmp_path: Path) -> None:
+    figure = f'[chip]\nsms_per_port = {{ value = {per_port}, unit = "SMs", source = "test" }}'
+    path = _write(tmp_path, (SHIPPED / "gpgpusim-sharing.toml").read_text().replace("[chip]", figure))
+    if not told:
+        assert load_machine(path).chip.sms_per_port == per_port
+        assert load_machine(path).request_bytes_per_sm == load_machine("gpgpusim-sharing").request_bytes_per_sm / 2
+        return
+    with pytest.raises(MalformedInput) as caught:
+        load_machine(path)
+    assert str(caught.value.place).startswith("chip.sms_per_port")
+    assert told in f"{caught.value.message} {caught.value.expected}"
