@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
-from binalloc.laboratory.sharing.paper import LAUNCH_OF_NOTHING, MEANS, MEANS_WITHOUT, Benchmark
+from binalloc.laboratory.sharing.paper import LAUNCH_OF_NOTHING, MACHINE, MEANS, MEANS_WITHOUT, Benchmark
+from binalloc.laboratory.sharing.rows import Runs, figures_json
+from binalloc.laboratory.sharing.sayings import sayings_json
 from binalloc.laboratory.sharing.task import STEPS, UNSHARED
 from binalloc.pipeline.sharing.sharing import AUTO
 from binalloc.pipeline.sweeping.cache import Outcome
@@ -16,6 +18,7 @@ from binalloc.pipeline.sweeping.sweep import Tally
 if TYPE_CHECKING:
     from binalloc.report.shapes.parts.paired import (
         GainJson,
+        MergedKernelJson,
         SharedKernelJson,
         SharingMeanJson,
         SharingReproductionJson,
@@ -37,20 +40,41 @@ class SharedCase:
 
 
 def sharing_reproduction_json(
-    cases: Sequence[SharedCase], tally: Tally, partial: bool, cache: str
+    cases: Sequence[SharedCase], merged: Sequence[SharedCase], figures: Sequence[str], tally: Tally, partial: bool,
+    cache: str,
 ) -> SharingReproductionJson:
     """Return the object that `reproduce sharing --json` prints.
 
-    tally: runs made and runs found in the cache. partial: whether the command was interrupted. cache: its folder.
+    merged: cases of merged kernels. figures: numbers of figures and tables that were asked for. tally: runs made and
+    runs found in the cache. partial: whether the command was interrupted. cache: its folder.
     """
-    kernels = [_kernel(case) for case in cases]
+    every = [_kernel(case) for case in cases]
+    kernels = [kernel for kernel in every if kernel["machine"] == MACHINE]
+    together = [_merged(case) for case in merged]
+    runs = Runs(every, together)
     return {
         "partial": partial,
         "cache": cache,
         "done": tally.done,
         "cached": tally.cached,
         "kernels": kernels,
+        "varied": [kernel for kernel in every if kernel["machine"] != MACHINE],
+        "merged": together,
         "means": list(_means(kernels)),
+        "figures": list(figures_json(runs, figures)),
+        "sayings": list(sayings_json(runs, figures)),
+    }
+
+
+def _merged(case: SharedCase) -> MergedKernelJson:
+    figures, benchmark = case.outcome, case.benchmark
+    return {
+        "machine": case.machine,
+        "kernel": benchmark.kernel,
+        "sample": benchmark.sample,
+        "status": str(figures.get("status")),
+        "reason": str(figures.get("reason") or ""),
+        "schemes": figures.get("schemes") or [],
     }
 
 
@@ -68,7 +92,7 @@ def _kernel(case: SharedCase) -> SharedKernelJson:
         "shared_blocks": max((one["blocks"] for one in figures["shared"].values()), default=None) if ok else None,
         "limits": figures["limits"] if ok else [],
         "shared_bytes": figures["shared_bytes"] if ok else None,
-        "unshared": {name: figures["unshared"][name] for name in UNSHARED} if ok else {},
+        "unshared": {name: figures["unshared"][name] for name in UNSHARED if name in figures["unshared"]} if ok else {},
         "shared": {step: figures["shared"][step] for step in ORDER if step in figures["shared"]} if ok else {},
         "free": figures["free"] if ok else None,
         "paper_ipc": list(benchmark.ipc) if benchmark.ipc else None,
@@ -80,10 +104,13 @@ def _kernel(case: SharedCase) -> SharedKernelJson:
 def _gains(figures: Outcome) -> list[GainJson]:
     """Return the gain of each step over unshared blocks, and how much is reached of blocks that never wait."""
     out: list[GainJson] = []
+    if not figures["shared"]:
+        return out
     lrr, oldest = (figures["unshared"][name]["cycles"] for name in ("lrr", "oldest"))
     free = figures["free"]
+    most = lrr / free["cycles"] if free is not None else 1.0
     for step, one in ((step, figures["shared"][step]) for step in ORDER if step in figures["shared"]):
-        gain, most = lrr / one["cycles"], lrr / free["cycles"]
+        gain = lrr / one["cycles"]
         out.append({
             "step": step,
             "over_lrr": round(gain, 4),

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 MACHINE = "gpgpusim-sharing"
 """Table II."""
-SMS = 14
-"""SMs of Table II."""
 
 
 @dataclass(frozen=True)

@@ -51,17 +51,20 @@ post-dominator, releases as early as they may be; and the last with critical edg
 
 @dataclass(frozen=True)
 class SharedKernel:
-    """This task builds and runs all steps of a subject, and the choice of every number of pairs."""
+    """This task builds and runs steps of a subject, and the choice of every number of pairs."""
 
     subject: Subject
     options: RunOptions = field(default_factory=RunOptions)  #: how they are run, on the subject's machine
     steps: tuple[str, ...] = (*STEPS, AUTO)
+    unshared: tuple[str, ...] = UNSHARED  #: schedulers of its blocks without sharing; `lrr` is the first
+    free: bool = True  #: whether as many blocks are run that never wait
 
     @cached_property
     def key(self) -> str:
-        """Return a key that changes with the subject, the options and the steps."""
+        """Return a key that changes with the subject, the options and what is run."""
         subject = self.subject
-        return key_of(["sharing", subject.binary_key, subject.launch_key, self.options.figures(), list(self.steps)])
+        what = [self.options.figures(), list(self.steps), list(self.unshared), self.free]
+        return key_of(["sharing", subject.binary_key, subject.launch_key, *what])
 
     @property
     def name(self) -> str:
@@ -75,12 +78,12 @@ class SharedKernel:
         options = replace(self.options, machine=subject.machine)
         request = Request(subject.kernel, subject.machine, subject.launch, options=options)
         original = baseline(module, request)
-        alone = {name: measure(original, request.with_options(scheduler=name)) for name in UNSHARED}
+        alone = {name: measure(original, request.with_options(scheduler=name)) for name in self.unshared}
         found: dict[str, Any] = {
             "blocks": original.blocks_per_sm,
             "limits": list(original.limiters),
             "shared_bytes": original.shared_bytes,
-            "unshared": {name: _run(version) for name, version in alone.items()},
+            "unshared": {name: run_figures(version) for name, version in alone.items()},
         }
         try:
             shared = {step: _step(module, request, alone["lrr"], step) for step in self.steps if step != AUTO}
@@ -88,10 +91,11 @@ class SharedKernel:
                 shared[AUTO] = _auto(module, request, alone, shared)
         except Refused as error:
             return {**found, "shared": {}, "free": None, "refused": error.message}
-        return {**found, "shared": shared, "free": _free(original, request, shared), "refused": None}
+        free = _free(original, request, shared) if self.free and shared else None
+        return {**found, "shared": shared, "free": free, "refused": None}
 
 
-def _run(version: Version) -> dict[str, Any]:
+def run_figures(version: Version) -> dict[str, Any]:
     """Return the figures of a run."""
     assert version.cycles is not None
     stats = version.stats
@@ -101,6 +105,8 @@ def _run(version: Version) -> dict[str, Any]:
         "ipc": round(stats["thread_instructions"] / max(version.cycles, 1), 3),
         "instructions": stats["thread_instructions"],
         "stalls": dict(waits),
+        "l1_misses": stats["l1_global_misses"],
+        "l2_misses": stats["l2_misses"],
     }
 
 
@@ -110,13 +116,13 @@ def _step(module: Module, request: Request, original: Version, step: str) -> dic
     fresh = replace(request, prepared=Preparations(), emulate=False)
     (one,) = share_kernel(module, fresh, wish).tried
     version = measure(one.version, request.with_options(scheduler=scheduler, sharing=one.option))
-    return _version(one, version, scheduler, same_results(request, original, version))
+    return shared_figures(one, version, scheduler, same_results(request, original, version))
 
 
-def _version(one: Shared, version: Version, scheduler: str, same: bool | None) -> dict[str, Any]:
+def shared_figures(one: Shared, version: Version, scheduler: str, same: bool | None) -> dict[str, Any]:
     stats, pairing = version.stats, one.plan.pairing
     return {
-        **_run(version),
+        **run_figures(version),
         "scheduler": scheduler,
         "sharing": one.option,
         "blocks": pairing.blocks,
@@ -138,10 +144,10 @@ def _auto(
     found = []
     for one in share_kernel(module, fresh, Wish(AUTO)).tried:
         version = measure(one.version, request.with_options(scheduler=OWNER_FIRST, sharing=one.option))
-        found.append(_version(one, version, OWNER_FIRST, same_results(request, alone["lrr"], version)))
+        found.append(shared_figures(one, version, OWNER_FIRST, same_results(request, alone["lrr"], version)))
     found += [steps[step] for step in ("kept", "opt") if step in steps]
     found += [
-        {**_run(version), "scheduler": name, "sharing": "off", "blocks": version.blocks_per_sm, "pairs": 0,
+        {**run_figures(version), "scheduler": name, "sharing": "off", "blocks": version.blocks_per_sm, "pairs": 0,
          "private_bytes": None, "releases": 0, "moved": False, "proven": None, "same_results": True, "lives": [0, 0, 0]}
         for name, version in alone.items()
     ]  # fmt: skip
@@ -153,4 +159,4 @@ def _free(original: Version, request: Request, shared: dict[str, dict[str, Any]]
     """Return the run of as many blocks as sharing gives that never wait, as if shared memory was larger."""
     blocks = max(one["blocks"] for one in shared.values())
     version = measure(original, request.with_options(scheduler="oldest"), ideal_blocks=blocks)
-    return {**_run(version), "blocks": blocks}
+    return {**run_figures(version), "blocks": blocks}

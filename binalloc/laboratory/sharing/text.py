@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from binalloc.laboratory.sharing.facts import slower_choices
+from binalloc.laboratory.sharing.figures_text import figure_blocks
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def _blocks(found: SharingReproductionJson) -> Iterator[str]:
     if others:
         yield table(["kernel", "set", "blocks", "lrr", "gto", "two_level", "oldest", "why nothing is shared"],
                     [_unshared(k) for k in others], left=1)  # fmt: skip
-    yield _LEGEND
+    if found["kernels"]:
+        yield _LEGEND
+    yield from figure_blocks(found["figures"], found["sayings"])
 
 
 def _answers(found: SharingReproductionJson) -> Iterator[str]:
@@ -55,7 +58,7 @@ def _answers(found: SharingReproductionJson) -> Iterator[str]:
     if slower:
         yield f"auto is more than 1 % slower than another step: {', '.join(slower)}"
     if not found["means"]:
-        yield "no kernel of Sets 1 and 2 was run"
+        yield "no kernel of Sets 1 and 2 was run on the machine of Table II"
 
 
 def _row(kernel: SharedKernelJson) -> list[object]:

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     "--machine", metavar="LIST",
     help="Only these of the paper's machines; of multiplex also a100 and h100.  [default: the paper's]",
 )
+@click.option(
+    "--figures", metavar="LIST",
+    help="Of sharing: only what these figures and tables need, such as 14,22,XI.  [default: all]",
+)
 @click.option("--curves", "growing", is_flag=True, help="Of multiplex: Figures 12 and 13, too.")
 @workers_options
 @page_option
@@ -60,6 +64,7 @@ def reproduce(
     options: RunOptions,
     as_json: bool,
     machine: str | None,
+    figures: str | None,
     growing: bool,
     cache: str | None,
     jobs: int | None,
@@ -77,8 +82,9 @@ def reproduce(
     on machines of today, which the paper does not have. --curves adds Figures 12 and 13, in which the work of MV and
     FFT grows.
 
-    The sharing paper: instructions per cycle of Table XIII, the steps of Fig. 16, the lives of blocks of Fig. 17 and
-    the instructions of Table VI, on the 14 SMs of gpgpusim-sharing. At full size that takes hours of a core.
+    The sharing paper: Figures 13 to 28 and Tables VI, VIII and XI to XIII, on the 14 SMs of gpgpusim-sharing and on
+    machines with other L1, shared memory, threads and clusters (gpgpusim-sharing-48k and so on), and what its text
+    says of them. At full size that takes an hour of a core; --figures chooses some.
 
     KERNELS are some of the paper's benchmarks; without them all are run. Finished runs are kept, as with `sweep`.
     """
@@ -92,6 +98,8 @@ def reproduce(
     check_folder(cache)
     require_one_kind(jobs, dask)
     check_page(page)
+    if figures is not None and paper != "sharing":
+        raise UsageError("figures of this paper cannot be chosen", place="--figures", found=paper, expected="sharing")
     if paper == "multiplex":
         from binalloc.cli.commands.laboratory.reproduce_multiplex import reproduce_multiplex
 
@@ -106,7 +114,7 @@ def reproduce(
 
         if page is not None:
             raise UsageError("there is no page of this paper", place="--html", found=paper, expected="unified")
-        reproduce_sharing(kernels, samples, size, options, as_json, machine, cache, jobs, dask)
+        reproduce_sharing(kernels, samples, size, options, as_json, machine, figures, cache, jobs, dask)
         return
     cases, by_registers = _cases(Path(samples), kernels, machine, size)
     kept = Cache(finished_runs(cache))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
+from binalloc.report.shapes.parts.paired_figures import FigureJson, SayingJson
 from binalloc.report.shapes.says import says
 
 
@@ -16,6 +17,8 @@ class PairedRunJson(TypedDict):
     ipc: Annotated[float, says("thread instructions per cycle, of all SMs together")]
     instructions: Annotated[int, says("thread instructions executed")]
     stalls: Annotated[dict[str, int], says("the three reasons for which most issue slots were lost, with these slots")]
+    l1_misses: Annotated[int, says("lines of global memory that loads did not find in L1")]
+    l2_misses: Annotated[int, says("loads and atomics that waited for DRAM")]
 
 
 class FreeRunJson(PairedRunJson):
@@ -86,6 +89,36 @@ class SharedKernelJson(TypedDict):
     gains: Annotated[list[GainJson], says("the gain of each step")]
 
 
+class MergedRunJson(PairedRunJson):
+    """This object is a run of a kernel whose blocks are merged by a scheme of the multiplex paper."""
+
+    blocks: Annotated[int, says("merged blocks that an SM held")]
+    shared_bytes: Annotated[int, says("bytes of shared memory of a merged block")]
+    proven: Annotated[bool, says("whether the checkers have proven the merge")]
+    same_results: Annotated[bool | None, says("whether it left the same as the original")]
+
+
+class MergedSchemeJson(TypedDict):
+    """This object is a kernel merged by a scheme, with and without sharing."""
+
+    scheme: Annotated[str, says("`vtb-pipe`, `vtb` or `co-vtb`")]
+    merge: Annotated[int, says("blocks that become one")]
+    alone: Annotated[MergedRunJson | None, says("its run without sharing, under `lrr`; null if it was refused")]
+    shared: Annotated[SharedStepJson | None, says("as `opt`: merged blocks that share; null if it was refused")]
+    reason: Annotated[str, says("why it was refused, or what could not be proven; empty where all is well")]
+
+
+class MergedKernelJson(TypedDict):
+    """This object is a kernel of Table IX, merged by the schemes of the multiplex paper."""
+
+    machine: Annotated[str, says("name of the machine")]
+    kernel: Annotated[str, says("the paper's name of the kernel")]
+    sample: Annotated[str, says("sample that stands in for it")]
+    status: Annotated[str, says("`ok`, `refused`, `limit` or `fault`, as in a [row](SWEEP.md#columns) of a sweep")]
+    reason: Annotated[str, says("why `status` is not `ok`; empty where it is")]
+    schemes: Annotated[list[MergedSchemeJson], says("its schemes; empty where `status` is not `ok`")]
+
+
 class SharingMeanJson(TypedDict):
     """This object is a mean gain over kernels of Sets 1 and 2."""
 
@@ -104,5 +137,9 @@ class SharingReproductionJson(TypedDict):
     cache: Annotated[str, says("folder of finished runs")]
     done: Annotated[int, says("tasks that were run")]
     cached: Annotated[int, says("tasks that were found in the cache")]
-    kernels: Annotated[list[SharedKernelJson], says("kernels, as the paper lists them")]
+    kernels: Annotated[list[SharedKernelJson], says("kernels, as the paper lists them, on the machine of Table II")]
+    varied: Annotated[list[SharedKernelJson], says("kernels on the machines of Figs. 19 to 22, 24, 25 and 28")]
+    merged: Annotated[list[MergedKernelJson], says("merged kernels of Figs. 26 and 27")]
     means: Annotated[list[SharingMeanJson], says("means over Sets 1 and 2")]
+    figures: Annotated[list[FigureJson], says("the figures and tables that were asked for, beside the paper's")]
+    sayings: Annotated[list[SayingJson], says("what the paper says of them in words, judged by these runs")]

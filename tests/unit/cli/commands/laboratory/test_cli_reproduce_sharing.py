@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from binalloc.laboratory.sharing.facts import slower_choices
 from binalloc.laboratory.sharing.paper import BENCHMARKS, LAUNCH_OF_NOTHING, MEANS, MEANS_WITHOUT
-from tests.support.kits.cli import refused
+from binalloc.laboratory.sharing.variations import FIGURES
+from tests.support.kits.cli import SAMPLES, call, refused
 from tests.support.kits.report.reproduced import reproduced_sharing
 
 
@@ -44,6 +46,50 @@ def test_the_text_answers_first(found: tuple[dict[str, Any], str]) -> None:
     assert first.endswith("% instructions per cycle (paper +19.01 %)")
 
 
+def test_the_figures_of_its_kernels(found: tuple[dict[str, Any], str]) -> None:
+    figures = {one["figure"]: one for one in found[0]["figures"]}
+    assert list(figures) == list(FIGURES)
+    (row,) = figures["14"]["rows"]
+    lrr, opt = found[0]["kernels"][0]["unshared"]["lrr"], found[0]["kernels"][0]["shared"]["opt"]
+    gain = round(100 * (opt["ipc"] / lrr["ipc"] - 1), 2)
+    assert (row["row"], row["ours"], row["paper"]) == ("backprop", [gain], [74.2])
+    assert [row["row"] for row in figures["23"]["rows"]] == ["gaussian"]
+    assert figures["26"]["rows"] == []
+    assert {k["machine"] for k in found[0]["varied"]} == {
+        f"gpgpusim-sharing-{one}"
+        for one in ("48k-l1", "32k", "48k", "48k-3072", "64k", "7x2", "3x5", "8x2", "4x4", "10x3")
+    }
+    assert {k["kernel"] for k in found[0]["varied"]} == {"backprop"}
+    assert [len(row["ours"]) for row in figures["28"]["rows"]] == [10]
+    assert "Fig. 19: 48 KB of L1, over Unshared-LRR there" in found[1]
+    assert "not run: Fig. 26, Fig. 27, Table XI" in found[1]
+
+
+def test_a_merged_kernel_shares(tmp_path: Path) -> None:
+    """HG's blocks, merged by all three schemes, share: proven twice, with the original's results."""
+    line = ("reproduce", "sharing", "HG", "--figures", "26", "--size", "test", "--jobs", "1", "--cache", str(tmp_path))
+    given = call(*line, "--samples", str(SAMPLES), "--json")
+    assert given.code == 0, given.err
+    (merged,) = given.json["merged"]
+    assert [one["scheme"] for one in merged["schemes"]] == ["vtb-pipe", "vtb", "co-vtb"]
+    for one in merged["schemes"]:
+        assert (one["alone"]["proven"], one["alone"]["same_results"]) == (True, True)
+        assert (one["shared"]["proven"], one["shared"]["same_results"]) == (True, True)
+        assert one["shared"]["blocks"] == 2 * one["alone"]["blocks"]
+    (figure,) = given.json["figures"]
+    (row,) = figure["rows"]
+    assert row["ours"][2:4] == [merged["schemes"][0][part]["cycles"] for part in ("alone", "shared")]
+    assert all(one is not None for one in row["ours"])
+
+
+def test_tables_of_machines_need_no_run() -> None:
+    given = call("reproduce", "sharing", "--figures", "XII,VIII", "--samples", str(SAMPLES))
+    assert given.code == 0, given.err
+    (row,) = [line.split() for line in given.out.splitlines() if line.startswith("SM Config-5")]
+    assert row[2:] == ["30", "10", "3"] * 2, "ours and the paper's"
+    assert given.out.index("Table VIII:") < given.out.index("Table XII:")
+
+
 def test_the_paper_s_means_follow_from_its_table() -> None:
     from statistics import geometric_mean
 
@@ -65,5 +111,9 @@ def test_a_choice_that_is_slower_is_named() -> None:
 def test_what_is_refused() -> None:
     assert "no benchmark of the paper's" in refused(2, "reproduce", "sharing", "nbody")
     assert "no machine of the paper's" in refused(2, "reproduce", "sharing", "--machine", "a100")
+    assert "no figure or table of the paper's" in refused(2, "reproduce", "sharing", "--figures", "12")
+    assert "no figure or table of the paper's" in refused(2, "reproduce", "sharing", "--figures", "")
+    assert "none of this is in these figures" in refused(2, "reproduce", "sharing", "CV", "--figures", "19")
+    assert "cannot be chosen" in refused(2, "reproduce", "unified", "--figures", "19")
     assert "there are no curves of this paper" in refused(2, "reproduce", "sharing", "--curves")
     assert "there is no page of this paper" in refused(2, "reproduce", "sharing", "--html", "p.html")
