@@ -149,3 +149,13 @@ def slower_choices(kernels: Iterable[SharedKernelJson]) -> list[str]:
         if min(others) / chosen["cycles"] < MOST_SLOWER:
             out.append(kernel["kernel"])
     return out
+
+
+def worse_with_sharing(kernels: Iterable[SharedKernelJson]) -> dict[str, list[str]]:
+    """Return the kernels that the paper's last step makes slower than unshared blocks under LRR, by machine."""
+    out: dict[str, list[str]] = {}
+    for kernel in kernels:
+        last = kernel["shared"].get("opt")
+        if last is not None and last["cycles"] > kernel["unshared"]["lrr"]["cycles"]:
+            out.setdefault(kernel["machine"], []).append(kernel["kernel"])
+    return out

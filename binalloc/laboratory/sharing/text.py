@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from binalloc.laboratory.sharing.facts import slower_choices
+from binalloc.laboratory.sharing.facts import slower_choices, worse_with_sharing
 from binalloc.laboratory.sharing.figures_text import figure_blocks
 from binalloc.report.table import table
 
@@ -57,6 +57,12 @@ def _answers(found: SharingReproductionJson) -> Iterator[str]:
     slower = slower_choices(found["kernels"])
     if slower:
         yield f"auto is more than 1 % slower than another step: {', '.join(slower)}"
+    for machine, worse in worse_with_sharing([*found["kernels"], *found["varied"]]).items():
+        yield f"opt is slower than unshared blocks on {machine}: {', '.join(worse)}"
+    holds = sum(len(one["holds"]) for one in found["sayings"])
+    fails = sum(len(one["fails"]) for one in found["sayings"])
+    if holds or fails:
+        yield f"what the paper says of its figures in words holds in {holds} of {holds + fails} cases, see below"
     if not found["means"]:
         yield "no kernel of Sets 1 and 2 was run on the machine of Table II"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from binalloc.laboratory.sharing.facts import slower_choices
+from binalloc.laboratory.sharing.facts import slower_choices, worse_with_sharing
 from binalloc.laboratory.sharing.paper import BENCHMARKS, LAUNCH_OF_NOTHING, MEANS, MEANS_WITHOUT
 from binalloc.laboratory.sharing.variations import FIGURES
 from tests.support.kits.cli import SAMPLES, call, refused
@@ -97,6 +97,16 @@ def test_the_paper_s_means_follow_from_its_table() -> None:
         for left_out, stated in ((None, MEANS), (LAUNCH_OF_NOTHING, MEANS_WITHOUT)):
             gains = [b.ipc[3] / b.ipc[k] for b in BENCHMARKS if b.ipc and b.kernel != left_out]
             assert 100 * (geometric_mean(gains) - 1) == pytest.approx(stated[scheduler], abs=0.006)
+
+
+def test_what_sharing_makes_worse_is_named() -> None:
+    def kernel(name: str, machine: str, opt: int) -> Any:
+        return {"kernel": name, "machine": machine, "shared": {"opt": {"cycles": opt}}, "unshared": lrr}
+
+    lrr = {"lrr": {"cycles": 9}}
+    off: Any = {"kernel": "d", "machine": "m", "shared": {}, "unshared": lrr}
+    kernels = [kernel("a", "m", 10), kernel("b", "m", 9), kernel("c", "n", 11), kernel("e", "m", 12), off]
+    assert worse_with_sharing(kernels) == {"m": ["a", "e"], "n": ["c"]}
 
 
 def test_a_choice_that_is_slower_is_named() -> None:
