@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from binalloc.frontend.ir import PT, RZ, Registers, RoutineBlock, VirtualNode
 from binalloc.isa.instruction import Instr, default_fields
+from binalloc.isa.kinds import Space
 from binalloc.isa.table.opcodes import (
     BY_NAME,
     FORM_C_CONST,
@@ -99,6 +100,8 @@ class Emitter:
         self.registers = registers
         self.blocks: list[RoutineBlock] = []
         self.loc = -1
+        #: the shared variables that the current instruction touches; accesses to shared memory get them
+        self.touches: tuple[str, ...] = ()
         self._next = 0
         self.start(self.label())
 
@@ -207,6 +210,8 @@ class Emitter:
                 raise KeyError(f"{name} has no field {key} in form {form}")
             f[key] = _values[key][value] if isinstance(value, str) else value
         node = VirtualNode(Instr(op, f, *(guard or (PT, False))), self.loc)
+        if op.space in (Space.SHARED, Space.GENERIC):
+            node.touches = self.touches
         self.block.nodes.append(node)
         return node
 

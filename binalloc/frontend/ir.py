@@ -82,7 +82,7 @@ class VirtualNode:
     show its arguments and results: use `indices`.
     """
 
-    __slots__ = ("_instr", "_view", "args", "callee", "loc", "results", "target", "uniform")
+    __slots__ = ("_instr", "_view", "args", "callee", "loc", "results", "target", "touches", "uniform")
 
     def __init__(
         self,
@@ -93,6 +93,7 @@ class VirtualNode:
         args: tuple[int, ...] = (),
         results: tuple[int, ...] = (),
         uniform: bool = False,
+        touches: tuple[str, ...] = (),
     ) -> None:
         self._instr = instr
         self._view: View | None = None
@@ -102,6 +103,7 @@ class VirtualNode:
         self.args = args  #: for CALL, its argument units in the order of the callee's parameters
         self.results = results  #: for CALL, its result units in the order of the callee's results
         self.uniform = uniform  #: for a guarded BRA, whether all active lanes are known to agree
+        self.touches = touches  #: the shared variables that an access touches, as `Function.touches` has them
 
     @property
     def instr(self) -> Instr:

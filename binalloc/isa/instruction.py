@@ -9,7 +9,7 @@ times as dear.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -197,6 +197,9 @@ class ConstantVar:
     size: int  #: bytes
 
 
+DYNAMIC = "*"
+"""Stands for dynamic shared memory among the variables of `Function.touches`; no variable can have this name."""
+
 NO_REGISTER = 255  # the number of RZ, so that no register that holds a value has it
 LANES = 32  # threads of a warp, as on every GPU that Loom is modelled on
 WORD = 4  # bytes of a register, and so of a slot of one thread
@@ -257,6 +260,9 @@ class Function:
     labels: dict[int, str] = field(default_factory=dict)
     #: word index -> (file, line); an entry holds up to the next one
     lines: dict[int, tuple[str, int]] = field(default_factory=dict)
+    #: word index of an access to shared memory -> the shared variables from whose symbols the address was computed,
+    #: sorted; `DYNAMIC` stands for dynamic shared memory. The producer says so; nothing proves it.
+    touches: dict[int, tuple[str, ...]] = field(default_factory=dict)
     address: int = 0  #: index of its first word in code space
     origin: Origin | None = None  #: instruction map, where a rewrite made the function
 
@@ -287,6 +293,15 @@ class Function:
             place = self.lines.get(index, place)
             out.append(place)
         return out
+
+    def touches_of(self, instrs: Sequence[Instr], index: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """Return `touches` for new words that are copies of this function's. index: per new word the word here, or
+        less than 0. A word that another instruction has taken the place of loses its entry."""
+        found = {}
+        for new, (instr, old) in enumerate(zip(instrs, index, strict=True)):
+            if old in self.touches and instr.op is self.instrs[old].op:
+                found[new] = self.touches[old]
+        return found
 
     def target(self, index: int) -> int:
         """Return the word index that the branch or direct call at `index` goes to, counted from the function's first

@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr, Module, code_end
+from binalloc.isa.instruction import DYNAMIC, LAYOUT_WORDS, NO_REGISTER, Function, Instr, Module, code_end
 from binalloc.isa.interface.names import NAME
 from binalloc.isa.interface.places import SLOT_ROW
-from binalloc.isa.kinds import ENDS, Flow
+from binalloc.isa.kinds import ENDS, Flow, Space
 from binalloc.isa.source_facts import MEMORY_MODELS, MOST
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
@@ -108,6 +108,7 @@ def validate_module(module: Module) -> None:
         _control_flow(fn, starts, _Check(module, fn))
         _info(fn, _Check(module, fn))
         _names(fn, _Check(module, fn))
+        _touches(module, fn, _Check(module, fn))
     highest = {fn.name: highest_register(fn.instrs) for fn in module.functions}
     for fn in module.functions:
         _resources(module, fn, highest, _Check(module, fn))
@@ -249,6 +250,27 @@ def _names(fn: Function, check: _Check) -> None:
             check.fail("instruction map", "does not fit the code", f"{len(fn.origin.index)} entries", f"{n}")
         if not all(0 <= v < 1 << 24 for v in fn.origin.inlined):
             check.fail("instruction map", "an inlined call out of range", "a number out of range", "0..16777215")
+
+
+def _touches(module: Module, fn: Function, check: _Check) -> None:
+    """Check the table of variables that accesses touch. A function may name the variables of its kernels."""
+    if not fn.touches:
+        return
+    among = [fn] if fn.info.is_kernel else module.functions
+    known = {v.name for f in among for v in f.shared} | {DYNAMIC}
+    for word, names in fn.touches.items():
+        place = f"table of touched variables, word {word}"
+        if not 0 <= word < len(fn.instrs):
+            check.fail(place, "no such word", word, f"0..{len(fn.instrs) - 1}")
+        instr = fn.instrs[word]
+        if instr.op.space not in (Space.SHARED, Space.GENERIC) or instr.f.get("spill"):
+            check.fail(place, "accesses no variable in shared memory", instr.name, "a shared or generic access")
+        if not names or any(one >= two for one, two in pairwise(names)):
+            check.fail(place, "not a list of variables", repr(names)[:80], "one or more names, in ascending order")
+        for name in names:
+            if name not in known:
+                expected = f"a shared variable of the {'kernel' if fn.info.is_kernel else 'file'}, or {DYNAMIC}"
+                check.fail(place, "no such variable", repr(name[:40]), expected)
 
 
 def _globals(module: Module, check: _Check) -> None:

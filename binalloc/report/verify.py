@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count
+from binalloc.verify.report import resting
 
 if TYPE_CHECKING:
     from binalloc.launch.comparison import Shown
@@ -63,6 +64,7 @@ def _turns(found: TurnsProof) -> ProvenTurnsJson:
         "proven": found.proven,
         "missing": found.missing or None,
         "sharing": found.sharing or None,
+        "by_symbol": found.by_symbol,
     }
 
 
@@ -159,6 +161,8 @@ def _turns_line(one: ProvenTurnsJson) -> str:
     """Return a line that says whether a kernel's scheme is proven."""
     block = " x ".join(map(str, one["block"]))
     verdict = f"proven for blocks of {block}" if one["proven"] else "NOT proven"
+    if one["proven"] and one["by_symbol"]:
+        verdict += f"; {resting(one['by_symbol'])}"
     how = f"use shared memory in turns, {one['scheme']}"
     if one["sharing"] is not None:
         how = f"share memory two by two, {one['sharing']}"

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+BY_SYMBOL = "by_symbol"
+"""Key in `CheckReport.stats` for the accesses of which a proof takes C's rule: they stay in the variables from which the
+producer of the original saw their addresses come."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -53,7 +57,19 @@ class CheckReport:
 
     LIMIT = 200  #: chosen by hand: one error is enough to refuse a binary, and nobody reads more than these
 
+    @property
+    def by_symbol(self) -> int:
+        """Return how many accesses the proof takes C's rule of."""
+        return self.stats.get(BY_SYMBOL, 0)
+
     def __str__(self) -> str:
         if self.ok:
-            return "rewrite proven"
+            return f"rewrite proven; {resting(self.by_symbol)}" if self.by_symbol else "rewrite proven"
         return "\n".join(str(e) for e in self.errors)
+
+
+def resting(accesses: int) -> str:
+    """Return a sentence on the accesses that a proof takes C's rule of, without its full stop."""
+    what = "1 access rests" if accesses == 1 else f"{accesses:,} accesses rest"
+    their = "its address come from its variables" if accesses == 1 else "their addresses come from their variables"
+    return f"{what} on C's rule: the importer saw {their}"

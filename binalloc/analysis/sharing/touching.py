@@ -28,7 +28,7 @@ def staying(memory: SharedMemory, units: Units) -> int:
     They are those of bytes without a name, and those to which an access goes that may go elsewhere, too.
     """
     found = sum(1 << k for k, extent in enumerate(units.extents) if not extent.variables)
-    for access in memory.reach.accesses:
+    for access in (each.reached for each in units.reached):
         unit = unit_of(units, access)
         beyond = access.may >> memory.reach.size & 1
         if unit is not None and (beyond or access.memory.space == Space.GENERIC):
@@ -40,7 +40,7 @@ def aligned(memory: SharedMemory, units: Units) -> list[int]:
     """Return for each unit the number that its distance has to be a multiple of: the alignment of its variables, or the
     bytes of the widest access to it. Code may know more of an address than the variable's alignment says."""
     found = [extent.align for extent in units.extents]
-    for access in memory.reach.accesses:
+    for access in (each.reached for each in units.reached):
         unit = unit_of(units, access)
         if unit is not None:
             found[unit] = max(found[unit], access.memory.size)
@@ -53,7 +53,7 @@ def touching(memory: SharedMemory, units: Units, distances: Sequence[int], priva
     distances: bytes by which each unit is moved. private: bytes in front of the shared part.
     """
     found: dict[str, dict[int, int]] = {}
-    for access in memory.reach.accesses:
+    for access in (each.reached for each in units.reached):
         unit = unit_of(units, access)
         distance = 0 if unit is None else distances[unit]
         border = private - distance

@@ -37,6 +37,7 @@ def lay_out(
     """
     instrs: list[Instr] = []
     locs: list[int] = []
+    touches: dict[int, tuple[str, ...]] = {}
     starts: dict[int, int] = {}
     labels: dict[int, str] = {}
     calls: dict[int, VirtualNode] = {}
@@ -50,6 +51,8 @@ def lay_out(
                 calls[len(instrs)] = node
             elif node.target >= 0:
                 branches.append((len(instrs), node, block.number))
+            if node.touches:
+                touches[len(instrs)] = node.touches
             instrs.append(_with_predicates(node.instr, predicates))
             locs.append(node.loc)
     last = instrs[-1] if instrs else None
@@ -62,7 +65,8 @@ def lay_out(
             where = starts[meeting] if meeting >= 0 else len(instrs) - 1
             fields |= {"diverges": 1, "reconv": where - word - 1}
         instrs[word] = rename(instrs[word], fields)
-    function = Function(routine.name, instrs, routine.info, list(routine.shared), labels, _lines(locs, locations))
+    lines = _lines(locs, locations)
+    function = Function(routine.name, instrs, routine.info, list(routine.shared), labels, lines, touches)
     return LaidOut(function, calls)
 
 

@@ -19,7 +19,9 @@ def merge_guarded_moves(routine: Routine) -> None:
             if not (out and _mergeable(out[-1], node, facts)):
                 out.append(node)
                 continue
-            one, two = out.pop().instr, node.instr
+            first = out.pop()
+            one, two = first.instr, node.instr
+            node.touches = first.touches
             node.instr = Instr(one.op, {**one.f, "rd": two.f["rd"]}, two.guard, two.guard_neg, one.ctrl)
             out.append(node)
         block.nodes = out

@@ -122,6 +122,12 @@ LINES_HEADER = Struct(
 )
 LINE_ENTRY = np.dtype([("word", "<u4"), ("line", "<u4"), ("file", "<u2")])  # `count` of them follow, packed
 
+TOUCHES_HEADER = Struct(
+    "names" / PrefixedArray(Int16ul, NAME_STRING),
+    "count" / Int32ul,
+)
+TOUCHES_ENTRY = np.dtype([("word", "<u4"), ("name", "<u2")])  # `count` of them follow, packed
+
 MAP_HEADER = Struct("function" / NAME_STRING)
 MAP_ENTRY = np.dtype("<i4")  # one per word follows
 

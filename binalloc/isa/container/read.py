@@ -17,6 +17,7 @@ from binalloc.errors import Hint
 from binalloc.isa.container import elf
 from binalloc.isa.container.checked import Checked
 from binalloc.isa.container.info import function_info, parse_info
+from binalloc.isa.container.touches import read_touches
 from binalloc.isa.encoding.bulk import decode_words
 from binalloc.isa.instruction import (
     GLOBAL_VARIABLES,
@@ -56,6 +57,7 @@ _PER_FUNCTION = {
     ".text.": (elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_EXECINSTR, 0),
     ".loom.info.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
     ".loom.lines.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
+    ".loom.touches.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
     ".loom.map.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
     ".loom.inlined.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
     ".shared.": (elf.SHT_NOBITS, elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_INFO_LINK, 0),
@@ -261,6 +263,9 @@ class Reader(Checked):
         fn.shared = [SharedVar("", 0, 0, 1 << a) for a in raw.shared_align]
         if ".loom.lines." in parts.by_prefix:
             self.lines(fn, parts.by_prefix[".loom.lines."])
+        if ".loom.touches." in parts.by_prefix:
+            section = parts.by_prefix[".loom.touches."]
+            fn.touches = read_touches(self, section.name, section.data)
         if ".loom.map." in parts.by_prefix:
             self.map(fn, parts.by_prefix[".loom.map."])
         if ".loom.inlined." in parts.by_prefix:

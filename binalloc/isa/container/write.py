@@ -143,6 +143,9 @@ def _function_sections(fn: Function, text: int) -> list[_Section]:
         out.append(
             _Section(f".loom.lines.{fn.name}", elf.SHT_PROGBITS, elf.SHF_INFO_LINK, _lines(fn), align=4, info=text)
         )
+    if fn.touches:
+        name = f".loom.touches.{fn.name}"
+        out.append(_Section(name, elf.SHT_PROGBITS, elf.SHF_INFO_LINK, _touches(fn), align=4, info=text))
     if fn.origin is not None:
         data = elf.MAP_HEADER.build({"function": fn.origin.function})
         data += np.array(fn.origin.index, dtype=elf.MAP_ENTRY).tobytes()
@@ -160,6 +163,15 @@ def _lines(fn: Function) -> bytes:
     entries = [(word, line, files.setdefault(file, len(files))) for word, (file, line) in sorted(fn.lines.items())]
     header: bytes = elf.LINES_HEADER.build({"files": list(files), "count": len(entries)})
     return header + np.array(entries, dtype=elf.LINE_ENTRY).tobytes()
+
+
+def _touches(fn: Function) -> bytes:
+    """Return the bytes of the table of variables that accesses touch."""
+    names = sorted({name for some in fn.touches.values() for name in some})
+    number = {name: k for k, name in enumerate(names)}
+    entries = [(word, number[name]) for word, some in sorted(fn.touches.items()) for name in sorted(some)]
+    header: bytes = elf.TOUCHES_HEADER.build({"names": names, "count": len(entries)})
+    return header + np.array(entries, dtype=elf.TOUCHES_ENTRY).tobytes()
 
 
 def _notes(module: Module) -> bytes:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from binalloc.files import text_of
 from binalloc.isa.instruction import (
+    DYNAMIC,
     ConstantVar,
     Function,
     FunctionInfo,
@@ -146,6 +147,9 @@ class _Assembler(InfoDirectives):
         if body.line is not None:
             body.fn.lines[index] = body.line
             body.line = None
+        if body.touches:
+            body.fn.touches[index] = body.touches
+            body.touches = ()
         for fixup in fixups:
             entry = Pending(index, fixup, self.place)
             (self.calls.append((body, entry)) if fixup.kind in ("call", "address") else body.pending.append(entry))
@@ -244,6 +248,27 @@ class _Assembler(InfoDirectives):
     def _do_line(self, line: LineCursor) -> None:
         body = self._need_body()
         body.line = (body.file, self._number(line, 0, (1 << 31) - 1))
+
+    def _do_touches(self, line: LineCursor) -> None:
+        """Read the variables that the next instruction touches."""
+        body = self._need_body()
+        names: set[str] = set()
+        while True:
+            tok = line.tok
+            if tok.kind != "name" and tok.text != DYNAMIC:
+                self.place.fail(
+                    tok.column, "syntax error", found=repr(tok.text),
+                    expected=f"a shared variable, or {DYNAMIC} for dynamic shared memory",
+                )  # fmt: skip
+            if tok.text in names:
+                self.place.fail(tok.column, "named twice", found=repr(tok.text), remedy="Name it once.")
+            names.add(tok.text)
+            line.at += 1
+            if not line.take(","):
+                break
+        if body.touches:
+            self.place.fail(1, "two .touches in front of one instruction", remedy="Name all variables in one.")
+        body.touches = tuple(sorted(names))
 
     def _do_const(self, line: LineCursor) -> None:
         if self.body is not None:

@@ -35,6 +35,7 @@ class Body:
     address: int | None = None  #: by `.address`
     file: str = ""  #: by the last `.file`
     line: tuple[str, int] | None = None  #: by a `.line` in front of the next instruction
+    touches: tuple[str, ...] = ()  #: by a `.touches` in front of the next instruction
     places: list[AssemblyPlace] = field(default_factory=list)  #: of the instructions
 
 
@@ -49,6 +50,8 @@ def resolve(body: Body, end: AssemblyPlace) -> None:
         end.fail(1, f"label {fn.labels[n]!r} stands behind the last instruction", remedy="Remove it.")
     if body.line is not None:
         end.fail(1, ".line stands behind the last instruction", remedy="Remove it.")
+    if body.touches:
+        end.fail(1, ".touches stands behind the last instruction", remedy="Remove it.")
     targets: dict[int, int] = {}
     named: set[int] = set()
     for p in body.pending:

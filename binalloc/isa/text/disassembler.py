@@ -98,6 +98,8 @@ def _function(fn: Function, names: dict[int, str], next_address: int) -> list[st
                 file = fn.lines[i][0]
                 out.append(f"    .file {json.dumps(file)}")
             out.append(f"    .line {fn.lines[i][1]}")
+        if i in fn.touches:
+            out.append("    .touches " + ", ".join(fn.touches[i]))
         links = _links(fn, i, ins, labels, names)
         text = _text(ins, links)
         if ins.ctrl != DEFAULT_CONTROL or fn.info.machine:

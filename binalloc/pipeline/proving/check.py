@@ -11,6 +11,7 @@ from binalloc.pipeline.proving.turns import Three, TurnsProof, prove_turns
 from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.steps.record import MULTIPLEXED
 from binalloc.printable import quoted
+from binalloc.verify.report import resting
 from binalloc.version import IMPORTER
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def _by_hand(
         else:
             findings += [str(error) for error in report.errors]
             notes += [str(note) for note in report.notes]
+            if report.ok and report.by_symbol:
+                notes.append(f"{name}: proven; {resting(report.by_symbol)}")
     others = [name for name in names if name not in by_hand]
     more, remarks, unchanged = _check(old, new, others, whole=False) if others else ([], [], [])
     hint = None if ":" in sharing else "say how blocks share memory, as PAIRS:BYTES"

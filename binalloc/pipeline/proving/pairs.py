@@ -54,7 +54,7 @@ def _prove(old: Module, new: Module, name: str, record: SharedRecord, machine: M
         return TurnsProof(name, scheme, (x, y, z), text, None, record.option)
     missing = "" if report.ok else str(report.errors[0])
     again = for_blocks(made, name, new.function(name).info.block)
-    return TurnsProof(name, scheme, (x, y, z), missing, again, record.option)
+    return TurnsProof(name, scheme, (x, y, z), missing, again, record.option, report.by_symbol)
 
 
 def _plan(planner: Planner, record: SharedRecord, name: str) -> Plan:

@@ -35,6 +35,7 @@ class TurnsProof:
     #: the original with the scheme, in front of allocation; None if it cannot be made again
     module: Module | None
     sharing: str = ""  #: pairs and private bytes where blocks share memory two by two, "" for schemes in turns
+    by_symbol: int = 0  #: accesses that the proof takes C's rule of
 
     @property
     def proven(self) -> bool:

@@ -289,7 +289,7 @@ def _require_movable(memory: SharedMemory, planner: Planner) -> None:
         return
     extent = next(extent for k, extent in enumerate(planner.units.extents) if kept >> k & 1)
     places = [
-        access for access in memory.reach.accesses
+        access for access in (each.reached for each in planner.units.reached)
         if access.may >> memory.reach.size & 1 or access.may >> extent.first & 1
     ]  # fmt: skip
     where = f"{places[0].place.function}+{places[0].place.word}" if places else ", ".join(extent.names)

@@ -8,6 +8,7 @@ from binalloc.printable import count, one_line
 from binalloc.report.profile import profile_json, weights_line
 from binalloc.report.table import table
 from binalloc.report.views.sharing import place_text, plan_json, units_text
+from binalloc.verify.report import resting
 
 if TYPE_CHECKING:
     from binalloc.pipeline.profile import Profile
@@ -51,6 +52,7 @@ def _version(one: Shared, among: Sharing) -> SharedVersionJson:
         "moved": _moved(one, among),
         "proven": None if one.report is None else one.report.ok,
         "unproven": None if one.report is None or one.report.ok else one_line(str(one.report.errors[0])),
+        "by_symbol": None if one.report is None else one.report.by_symbol,
         "cycles": cycles,
         "ended": one.ended,
         "speedup": None if cycles is None or before is None else round(before / max(cycles, 1), 4),
@@ -86,6 +88,9 @@ def render_share(found: ShareJson) -> str:
             "executed", "releases in front of", "moved", "before, with, behind", "cycles", "speedup", "results",
             "proof"]  # fmt: skip
     out += table(head, [_row(one, slots) for one in found["versions"]], left=1)
+    most = max((one["by_symbol"] or 0 for one in found["versions"] if one["proven"]), default=0)
+    if most:
+        out += f"{resting(most)}.\n"
     if found["profile"] is not None:
         out += weights_line(found["profile"])
     if found["chosen"] is not None:
@@ -112,7 +117,7 @@ def _row(one: SharedVersionJson, slots: bool) -> list[object]:
     """Return the row of a version. slots: whether there is a column for slots."""
     lives = [one["share_before"], one["share_with"], one["share_behind"]]
     results = {True: "same", False: "OTHER", None: one["ended"] or ""}[one["same_results"]]
-    proof = {True: "proven", False: f"not proven: {one['unproven']}", None: ""}[one["proven"]]
+    proof = {True: _proven(one), False: f"not proven: {one['unproven']}", None: ""}[one["proven"]]
     moved = ", ".join(f"{move['variables'][0]} {move['distance']:+,}" for move in one["moved"])
     return [
         units_text(one["shared"], [[name] for name in one["shared"]]), one["pairs"], one["unshared"],
@@ -122,6 +127,10 @@ def _row(one: SharedVersionJson, slots: bool) -> list[object]:
         " ".join("-" if part is None else f"{part:.0%}" for part in lives), one["cycles"] or "",
         "" if one["speedup"] is None else f"{one['speedup']:.3f}", results, proof,
     ]  # fmt: skip
+
+
+def _proven(one: SharedVersionJson) -> str:
+    return f"proven; {one['by_symbol']} by C's rule" if one["by_symbol"] else "proven"
 
 
 def _places(one: SharedVersionJson) -> str:

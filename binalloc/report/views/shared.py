@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from binalloc.isa.instruction import FunctionInfo, Module, SharedVar
+from binalloc.isa.instruction import DYNAMIC, FunctionInfo, Module, SharedVar
 from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 from binalloc.report.table import table
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from binalloc.analysis.shared.barriers import BarrierSite
     from binalloc.analysis.shared.memory import Three
     from binalloc.analysis.shared.place import Place
-    from binalloc.analysis.shared.reach import Reached
     from binalloc.analysis.shared.regions import Bound, Region
+    from binalloc.analysis.sharing.attribution import Attributed
     from binalloc.report.shapes.parts.shared import (
         BarrierJson,
         BoundJson,
@@ -34,6 +34,8 @@ _WHO = {
 }
 """Who comes to a barrier, by `Arrival`."""
 
+_MOST_NAMES = 3  # of an access's variables in the table; chosen by hand: more than the code of any sample can mean
+
 
 def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None) -> SharedView:
     """Return the view of a kernel and its callees. block: threads of a block, if known. Raises Refused on recursion and
@@ -42,6 +44,7 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
     from binalloc.analysis.shared.memory import shared_memory
     from binalloc.analysis.shared.regions import access_regions
     from binalloc.analysis.shared.variables import bytes_of, variables
+    from binalloc.analysis.sharing.attribution import attributed
     from binalloc.report.views.sharing import sharing_of
 
     program = analyse(module, kernel)
@@ -60,7 +63,7 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
             }
             for name, v in those
         ],
-        "accesses": [_access(each, program, common, regions, among) for each in memory.reach.accesses],
+        "accesses": [_access(each, program, common, regions, among) for each in attributed(memory)],
         "barriers": [_barrier(each) for each in memory.barriers],
         "regions": [_region(each, program, memory.reach.size, among) for each in regions],
         "text": "",
@@ -74,10 +77,11 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
 
 
 def _access(
-    found: Reached, program: ProgramAnalysis, common: int, regions: list[Region], among: list[SharedVar]
+    given: Attributed, program: ProgramAnalysis, common: int, regions: list[Region], among: list[SharedVar]
 ) -> SharedAccessJson:
     from binalloc.analysis.shared.variables import container
 
+    found = given.reached
     name, word = found.place
     variable = container(among, found.may)
     here = name == program.graph.kernel and found.may & ~common
@@ -92,6 +96,9 @@ def _access(
         "low": found.low,
         "high": found.high,
         "variable": variable.name if variable is not None else None,
+        "evidence": given.evidence.value,
+        "variables": list(given.touches),
+        "contradicted": list(given.contradicted),
         "region": next(inside, None) if here else None,
     }
 
@@ -162,7 +169,8 @@ def _text(kernel: str, view: SharedView) -> str:
         out += "\n" + table(["function", "variable", "common to all blocks", "address", "bytes"], rows, left=3)
     if view["accesses"]:
         rows = [_access_row(a) for a in view["accesses"]]
-        out += "\n" + table(["function", "access", "variable", "addresses", "index", "bytes", "region"], rows, left=4)
+        head = ["function", "access", "variables", "by", "addresses", "index", "bytes", "region"]
+        out += "\n" + table(head, rows, left=5)
     if view["barriers"]:
         rows = [(b["function"], _WHO[b["arrival"]], _because(b["reason"]), b["index"], b["number"])
                 for b in view["barriers"]]  # fmt: skip
@@ -175,11 +183,12 @@ def _text(kernel: str, view: SharedView) -> str:
 
 def _summary(kernel: str, view: SharedView) -> str:
     met = sum(each["arrival"] == "all" for each in view["barriers"])
-    known = sum(each["variable"] is not None for each in view["accesses"])
+    proved, symbols = (sum(a["evidence"] == what for a in view["accesses"]) for what in ("proved", "symbol"))
     inside = sum(span["last"] - span["first"] + 1 for r in view["regions"] for span in r["spans"])
     out = f"{kernel}: {count(view['bytes'], 'byte')} of shared memory per block in "
     out += f"{count(len(view['variables']), 'variable')}, {count(view['common_bytes'], 'byte')} common to all blocks; "
-    out += f"{count(len(view['accesses']), 'access', 'accesses')}, {known} of them to a known variable; "
+    out += f"{count(len(view['accesses']), 'access', 'accesses')}, {proved} of them proven to stay in "
+    out += f"variables, {symbols} more by C's rule; "
     out += f"{count(len(view['barriers']), 'barrier')}, {met} of them met by all threads of a block; "
     return out + f"{count(len(view['regions']), 'access region')} of {count(inside, 'instruction')}\n"
 
@@ -198,13 +207,19 @@ def _access_row(found: SharedAccessJson) -> tuple[object, ...]:
     from binalloc.analysis.ranges.value import UNSIGNED
 
     what = f"{found['space']} {found['access']}"
-    variable, low, high, region = found["variable"], found["low"], found["high"], found["region"]
+    low, high, region = found["low"], found["high"], found["region"]
+    names = ["dynamic memory" if name == DYNAMIC else name for name in found["variables"]]
+    if len(names) > _MOST_NAMES:
+        names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} others"]
+    by = {"proved": "ranges", "symbol": "C's rule"}.get(found["evidence"], "")
+    if found["contradicted"]:
+        by = f"never in {' or '.join(found['contradicted'])}, as its symbols say"
     if found["address"] is not None:
         where = f"{low:,}"
     else:
         where = "not known" if (low, high) == UNSIGNED else f"{low:,} to {high:,}"
     return (
-        found["function"], what, "not known" if variable is None else variable, where, found["index"], found["bytes"],
+        found["function"], what, " or ".join(names) or "not known", by, where, found["index"], found["bytes"],
         "" if region is None else region,
     )  # fmt: skip
 

@@ -35,6 +35,12 @@ def in_place(module: Module, made: Function, origin: list[int]) -> Module:
     return out
 
 
+def untouched(module: Module) -> Module:
+    """Return the module without what its producer said of the variables that accesses touch (`Function.touches`). Where
+    variables have copies, or places that only a run shows, it is not true any more."""
+    return replace(module, functions=[replace(fn, touches={}) for fn in module])
+
+
 @dataclass(frozen=True)
 class Line:
     """A line is an inserted word."""
@@ -109,7 +115,9 @@ class _Writer:
         instrs = [self._linked(line, at, old) for at, (line, old) in enumerate(self.lines)]
         lines = {self.place[word]: line for word, line in sorted(self.fn.lines.items())}
         labels = {self.place[word]: name for word, name in sorted(self.fn.labels.items())}
-        return replace(self.fn, instrs=instrs, lines=lines, labels=labels), [old for _, old in self.lines]
+        index = [old for _, old in self.lines]
+        touches = self.fn.touches_of(instrs, index)
+        return replace(self.fn, instrs=instrs, lines=lines, touches=touches, labels=labels), index
 
     def _add(self, code: Sequence[Line]) -> None:
         for line in code:

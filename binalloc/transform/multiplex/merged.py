@@ -16,7 +16,7 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module, Origin
 from binalloc.launch.merged import Merge
 from binalloc.transform.multiplex.copies import Copies, copies_of
-from binalloc.transform.multiplex.edit import in_place
+from binalloc.transform.multiplex.edit import in_place, untouched
 from binalloc.transform.multiplex.merge import require_mergeable
 from binalloc.transform.multiplex.moving import require_known
 from binalloc.transform.multiplex.orders.handing import Handing
@@ -70,7 +70,7 @@ def merge_blocks(
     info = replace(work.merging.info(fn.info), shared_bytes=copies.size)
     info = replace(info, registers=max(info.registers, work.next))
     made = replace(fn, info=info, shared=copies.variables(fn.shared), origin=Origin(kernel, index))
-    return Merged(in_place(module, made, index), merge, regions, copies)
+    return Merged(in_place(untouched(module), replace(made, touches={}), index), merge, regions, copies)
 
 
 def with_one_copy(memory: SharedMemory, private: int) -> SharedMemory:

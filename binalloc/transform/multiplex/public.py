@@ -16,7 +16,7 @@ from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Module, Origin
 from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import put_at_bounds
-from binalloc.transform.multiplex.edit import Edit, in_place
+from binalloc.transform.multiplex.edit import Edit, in_place, untouched
 from binalloc.transform.multiplex.free import unused_register
 from binalloc.transform.multiplex.moving import Moving, Stretch, require_known
 from binalloc.transform.multiplex.parts import Parts, divide, with_private
@@ -55,7 +55,7 @@ def get_as_they_run(module: Module, kernel: str, block: Three, private: int = 0)
     ]  # fmt: skip
     variables = [v for v in moved if v.offset >= 0 and v.offset + v.size <= parts.private]
     made = replace(fn, info=info, shared=variables, origin=Origin(kernel, index))
-    return Multiplexed(in_place(module, made, index), regions, parts)
+    return Multiplexed(in_place(untouched(module), replace(made, touches={}), index), regions, parts)
 
 
 def _nothing_in_turns(memory: SharedMemory, kernel: str) -> Refused:

@@ -119,6 +119,7 @@ class _Emitter:
         to_original = self.source.origin
         origin = [to_original[o] if o >= 0 else -1 for o in self.origin]
         out = Function(fn.name, self.instrs, fn.info, list(fn.shared), self._labels(leaders), self._lines())
+        out.touches = fn.touches_of(self.instrs, self.origin)
         out.origin = Origin(fn.name, origin)
         return Emitted(out, self.calls)
 

@@ -48,6 +48,7 @@ class _Line:
     callee: str  #: the function that its call enters, "" for none
     source: tuple[str, int] | None  #: its place in the source
     executed: float  #: how often it is executed
+    touches: tuple[str, ...] = ()  #: the shared variables that it touches, as `Function.touches` has it
 
 
 def inline_calls(module: Module, graph: CallGraph, how: str, executions: Executions | None = None) -> Inlined:
@@ -142,7 +143,7 @@ class _Inlining:
         callees = self.module.callees(fn)
         counts = [0] * len(fn) if self.executions is None else self.executions[fn.name]
         return [
-            _Line(instr, callees[k].name if k in callees else "", source, counts[k])
+            _Line(instr, callees[k].name if k in callees else "", source, counts[k], _lasting(fn, k))
             for k, (instr, source) in enumerate(zip(fn.instrs, fn.source_lines(), strict=True))
         ]
 
@@ -213,7 +214,15 @@ class _Inlining:
 
     def _function(self, fn: Function, lines: Sequence[_Line]) -> Function:
         sources = {k: line.source for k, line in enumerate(lines) if line.source is not None}
-        return replace(fn, instrs=[line.instr for line in lines], lines=sources, labels={})
+        touches = {k: line.touches for k, line in enumerate(lines) if line.touches}
+        return replace(fn, instrs=[line.instr for line in lines], lines=sources, touches=touches, labels={})
+
+
+def _lasting(fn: Function, word: int) -> tuple[str, ...]:
+    """Return the variables that a word touches, none where a caller would not know one by this name."""
+    names = fn.touches.get(word, ())
+    own = set() if fn.info.is_kernel else {v.name for v in fn.shared}
+    return () if own & set(names) else names
 
 
 def _relinked(instr: Instr, k: int, there: Callable[[int], int]) -> Instr:

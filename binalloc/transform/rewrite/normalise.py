@@ -65,7 +65,8 @@ def expand_guarded_calls(fn: Function) -> Normalised:
         origin.append(index)
     lines = {new_index[i]: line for i, line in fn.lines.items()}
     labels = {new_index[i]: name for i, name in fn.labels.items()}
-    return Normalised(Function(fn.name, instrs, fn.info, fn.shared, labels, lines, fn.address), origin)
+    touches = fn.touches_of(instrs, origin)
+    return Normalised(Function(fn.name, instrs, fn.info, fn.shared, labels, lines, touches, fn.address), origin)
 
 
 def _never_called(instr: Instr) -> bool:

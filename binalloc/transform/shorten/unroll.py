@@ -70,7 +70,8 @@ class _Unrolling:
         lines = {n: fn.lines[old] for n, old in enumerate(self.index) if old in fn.lines}
         firsts = {old: n for n, old in reversed(list(enumerate(self.index))) if old >= 0}
         labels = {firsts[old]: name for old, name in sorted(fn.labels.items()) if old in firsts}
-        return replace(fn, instrs=self.instrs, lines=lines, labels=labels), self.index
+        touches = fn.touches_of(self.instrs, self.index)
+        return replace(fn, instrs=self.instrs, lines=lines, touches=touches, labels=labels), self.index
 
     # -- the graph of copies
 

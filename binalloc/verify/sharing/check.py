@@ -18,7 +18,10 @@ A thread that ends without RELSSP is right, too. Where it has executed other wor
 part, a remark (`CheckReport.notes`) says so.
 
 **How.** Calls are followed into a copy of the callee (`flat.py`), and all threads of a block walk the result with
-bounds of every value (`addresses.py`). A generic access may reach all of shared memory.
+bounds of every value (`addresses.py`). A generic access may reach all of shared memory. Where the proof fails so, it is
+tried again with C's rule (`attributed.py`): an address that the original's producer saw come from variables stays in
+them. The report counts the accesses that this is taken of. An access that bounds keep out of these variables is a
+remark, and nothing is taken of it.
 
 **What is not.** Calls by address and recursion are refused. So are originals with RELSSP, BAR.ALLOC or BAR.FREE.
 Whether blocks wait for one another through global memory is not looked at (ISA.md, Shared memory that two blocks
@@ -29,6 +32,7 @@ This package shares no code with the transformation and the analyses behind it. 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from binalloc.call_stack import with_room
@@ -45,11 +49,11 @@ from binalloc.verify.multiplex.kernels.records import (
 )
 from binalloc.verify.multiplex.walk import TooLong
 from binalloc.verify.reading.code import Malformed, text
-from binalloc.verify.report import CheckReport, Finding
+from binalloc.verify.report import BY_SYMBOL, CheckReport, Finding
 from binalloc.verify.resources import check_accesses
 from binalloc.verify.sharing.addresses import reach
 from binalloc.verify.sharing.flat import Flat, Pairings, unknown
-from binalloc.verify.sharing.moves import Moves
+from binalloc.verify.sharing.moves import Bytes, Moves
 from binalloc.verify.sharing.releases import Releases
 from binalloc.verify.sharing.slots import Slots
 
@@ -159,28 +163,55 @@ class _Proof:
     def _shared_memory(self, pairings: Pairings, flat: Flat, old: Function, new: Function) -> None:
         most = min(old.info.max_threads or MOST_THREADS, MOST_THREADS)
         found = reach(flat, self.block, most)
-        moves = Moves(flat, found, old.info.shared_bytes, self.dynamic)
-        moves.check()
-        shared = {access.node for access in moves.accesses if access.last >= self.private}
-        slots = Slots(flat, found, new.info, self.slots)
-        slots.check()
-        releases = Releases(flat, found, shared | slots.shared)
-        releases.run()
-        for pair in pairings.of.values():
-            self._note(list(pair.findings))
-        if not self.findings:
-            for pair in pairings.of.values():
-                for message in moves.misplaced(pair.old.fn.shared, pair.new.fn.shared):
-                    self.fail("variables", f"the table of variables {message}", pair.new.name)
+        for by_symbols in (False, True):  # C's rule is taken where the proof fails without it
+            moves = Moves(flat, found, old, self.dynamic, by_symbols=by_symbols)
+            shared = {access.node for access in moves.accesses if access.last >= self.private}
+            slots = Slots(flat, found, new.info, self.slots)
+            releases = Releases(flat, found)
+            findings = self._judged(pairings, moves, slots, releases, shared)
+            if not findings:
+                break
+        self._note(findings)
+        self._contradictions(flat, moves, releases)
         self.remarks = releases.remarks
         self._count(flat, moves, shared)
         self.stats["steps"] = found.steps
 
+    def _judged(
+        self, pairings: Pairings, moves: Moves, slots: Slots, releases: Releases, shared: set[int]
+    ) -> list[Finding]:
+        """Return what speaks against some moves and releases. shared: nodes that may access bytes in the shared part."""
+        for pair in pairings.of.values():
+            pair.findings = {}
+        moves.check()
+        slots.check()
+        releases.run(shared | slots.shared)
+        found = [finding for pair in pairings.of.values() for finding in pair.findings]
+        if not found:
+            for pair in pairings.of.values():
+                for message in moves.misplaced(pair.old.fn.shared, pair.new.fn.shared):
+                    message = f"the table of variables {message}"
+                    found.append(Finding("variables", message, pair.new.name))
+        return found
+
+    def _contradictions(self, flat: Flat, moves: Moves, releases: Releases) -> None:
+        """Remark accesses that are never in the variables that their addresses are said to come from."""
+        for n in moves.contradicted:
+            node = flat.nodes[n]
+            names = " or ".join(node.pair.old.fn.touches[node.label])
+            releases.remarks[
+                Finding("contradiction", "is never in the variables that its address is said to come from",
+                        node.pair.new.name, node.n, node.pair.old.name, node.label, found=names)
+            ] = None  # fmt: skip
+
     def _count(self, flat: Flat, moves: Moves, shared: set[int]) -> None:
         """Count words of accesses: each by the weakest of what is known of it in its chains of calls."""
-        every, unknowns, reaching, moved = (
-            {str(flat.nodes[access.node]) for access in moves.accesses if chosen(access)}
-            for chosen in (lambda _: True, lambda a: not a.inside, lambda a: a.node in shared, lambda a: a.distance)
+        chosen: list[Callable[[Bytes], object]] = [
+            lambda _: True, lambda a: not a.inside, lambda a: a.node in shared, lambda a: a.distance,
+            lambda a: a.by_symbol,
+        ]  # fmt: skip
+        every, unknowns, reaching, moved, by_symbol = (
+            {str(flat.nodes[access.node]) for access in moves.accesses if holds(access)} for holds in chosen
         )
         self.stats = {
             "words": len(flat.nodes),
@@ -189,4 +220,5 @@ class _Proof:
             "placed": len(every - unknowns),  # that are proven to stay in bytes with one distance
             "unknown": len(unknowns),  # whose addresses may be anything, as far as is known
             "moved": len(moved),
+            BY_SYMBOL: len(by_symbol),  # whose bytes are known by C's rule alone
         }

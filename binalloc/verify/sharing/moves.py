@@ -3,22 +3,26 @@
 Needs flat code and the addresses that accesses may have; leaves `Moves`, with findings. The new access at each node has
 the original's address plus a constant distance. Bytes that accesses with one distance may reach all move by it. So the
 new memory has what the original's has if each byte has one distance, and no two bytes have one image.
+
+Where bounds of addresses do not suffice, C's rule may be taken, too (`attributed.py`): then an access reaches no byte
+but those of the variables that its address comes from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from binalloc.isa.instruction import SharedVar
+from binalloc.isa.instruction import Function, SharedVar
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.kinds import Access, Space
 from binalloc.verify.multiplex.memory import Range
 from binalloc.verify.sharing.addresses import Reach
+from binalloc.verify.sharing.attributed import Symbols, both, inside
 from binalloc.verify.sharing.flat import Flat, Node
 
 ADDRESSES = 1 << 8 * WORD
@@ -36,6 +40,7 @@ class Bytes:
     distance: int
     ranges: list[Range]  #: first and last byte
     inside: bool
+    by_symbol: bool = False  #: whether the bytes are known by C's rule alone
 
     @property
     def last(self) -> int:
@@ -46,11 +51,17 @@ class Bytes:
 class Moves:
     """The moves of a kernel are its accesses with their distances."""
 
-    def __init__(self, flat: Flat, reach: Reach, static: int, dynamic: int | None) -> None:
-        """static, dynamic: bytes of the block's shared memory; dynamic is None where it may be any number."""
+    def __init__(
+        self, flat: Flat, reach: Reach, kernel: Function, dynamic: int | None, *, by_symbols: bool = False
+    ) -> None:
+        """kernel: the original's. dynamic: bytes of dynamic shared memory; None where it may be any number. by_symbols:
+        where bounds of addresses do not keep an access in the variables that its address comes from, C's rule does."""
+        static = kernel.info.shared_bytes
         self.flat = flat
         self.sure = static + (dynamic or 0)  # bytes that the block surely has
         self.end = ADDRESSES if dynamic is None else self.sure  # accesses to bytes from here on fault
+        self.symbols, self.by_symbols = Symbols(kernel, self.end), by_symbols
+        self.contradicted: list[int] = []  #: nodes whose addresses are never in the variables that they come from
         self.accesses = [bytes_ for n in sorted(reach.at) if (bytes_ := self._bytes(n, reach.at[n])) is not None]
         self.owner: npt.NDArray[np.int64] = np.full(self.sure, NOBODY)  # by byte, the access that says where it goes
         self.origin: npt.NDArray[np.int64] = np.full(self.sure, NOBODY)  # by byte of the new memory, whence it comes
@@ -63,7 +74,7 @@ class Moves:
         if memory.spill:
             return None
         if memory.space == Space.GENERIC:
-            return Bytes(n, memory.size, 0, [(0, self.end - 1)], False) if self.end else None
+            return self._by_symbol(Bytes(n, memory.size, 0, [(0, self.end - 1)], False)) if self.end else None
         found: list[Range] = []
         # an atomic that adds -0 to its upper half does not need that half to be there
         least = HALF if memory.access == Access.ATOMIC else memory.size
@@ -76,8 +87,23 @@ class Moves:
                 found[-1] = found[-1][0], max(found[-1][1], behind)
             else:
                 found.append((first, behind))
-        inside = not addresses or addresses[-1][1] // memory.size * memory.size + memory.size <= self.sure
-        return Bytes(n, memory.size, node.pair.distance[node.n], found, inside) if found or not inside else None
+        stays = not addresses or addresses[-1][1] // memory.size * memory.size + memory.size <= self.sure
+        if not found and stays:
+            return None
+        return self._by_symbol(Bytes(n, memory.size, node.pair.distance[node.n], found, stays))
+
+    def _by_symbol(self, known: Bytes) -> Bytes:
+        """Return what an access may reach if C's rule is taken, too."""
+        node = self.flat.nodes[known.node]
+        meant = self.symbols.bytes_of(node.pair.old.fn, node.label)
+        if meant is None or (known.inside and inside(known.ranges, meant)):
+            return known
+        common = both(known.ranges, meant)
+        if not common:
+            self.contradicted.append(known.node)
+        if not common or not self.by_symbols:
+            return known
+        return replace(known, ranges=common, inside=common[-1][1] < self.sure, by_symbol=True)
 
     def check(self) -> None:
         """Check all accesses."""

@@ -134,6 +134,10 @@ class Pairing:
             as_old = isa.readdress(new, None if was.base is None else was.base.index, was.offset)
         if isa.links(as_old) and isa.links(old):
             as_old = isa.relink(as_old, isa.links(old))
+        said, known = self.new.fn.touches.get(n), self.old.fn.touches.get(m)
+        if said not in (None, known):
+            self.fail("symbols", "its address is said to come from other variables than the original's", n, m,
+                      ", ".join(known or ("nothing said",)), ", ".join(said))  # fmt: skip
         if not isa.alike(as_old, old):
             self.fail("instruction", "not the original's instruction", n, m, text(self.old.fn, m), text(self.new.fn, n))
 

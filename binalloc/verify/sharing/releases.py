@@ -76,16 +76,19 @@ class Place:
 class Releases:
     """The releases of a kernel are found by one search through all places of a thread."""
 
-    def __init__(self, flat: Flat, reach: Reach, shared: set[int]) -> None:
-        """shared: nodes that may access the shared part."""
-        self.flat, self.reach, self.shared = flat, reach, shared
+    def __init__(self, flat: Flat, reach: Reach) -> None:
+        self.flat, self.reach = flat, reach
+        self.shared: set[int] = set()
         self.remarks: dict[Finding, None] = {}
         self.released = False  # whether some thread may execute RELSSP
         self._from: dict[Place, Place | None] = {}
-        self._asked = self._guards()
+        self._asked: list[int] = []
         self._said: set[tuple[str, str]] = set()
 
-    def run(self) -> None:
+    def run(self, shared: set[int]) -> None:
+        """Follow all threads. shared: nodes that may access the shared part."""
+        self.shared = shared
+        self._asked = self._guards()
         start = Place(0, Stage.BEFORE, Known())
         self._from = {start: None}
         work = deque([start])

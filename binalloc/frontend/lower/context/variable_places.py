@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from binalloc.frontend.ir import STACK_BYTES
 from binalloc.frontend.lower.context.frames import DYNAMIC_ALIGN, HANDLED, Place, align_up, place_frames, too_large
 from binalloc.frontend.lower.context.reached import ReachedFunctions
+from binalloc.frontend.lower.context.symbol_flow import DYNAMIC_KEY, Key, SymbolFlow
 from binalloc.frontend.lower.context.targets import Targets
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
-from binalloc.isa.instruction import CONSTANTS_COPY, GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
+from binalloc.isa.instruction import CONSTANTS_COPY, DYNAMIC, GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
 
 GLOBALS_BASE = GLOBAL_VARIABLES
 """Address of the first module-scope `.global` variable (ISA.md: below the launch's buffers)."""
@@ -59,6 +60,8 @@ class KernelPlaces:
     places: dict[str, Place] = field(default_factory=dict)  #: variable (see `_key`) -> place
     shared_bytes: int = 0  #: static shared memory
     shared: list[SharedVar] = field(default_factory=list)  #: the variables in it
+    #: by variable, as `symbol_flow` has it, the name in `shared`; `DYNAMIC` for dynamic memory
+    shared_names: dict[Key, str] = field(default_factory=dict)
     params: list[Param] = field(default_factory=list)
     local_bytes: int = 0  #: local bytes of the deepest chain of frames
 
@@ -77,6 +80,8 @@ class VariablePlaces:
         self.scans = reached.scans  #: see `ReachedFunctions`
         self.order = reached.order  #: see `ReachedFunctions`
         self.components = reached.components  #: see `ReachedFunctions`
+        #: from which shared variables addresses were computed
+        self.symbols = SymbolFlow(module, self.order, [*wanted, *self.targets.taken])
         self.kernels: dict[str, KernelPlaces] = {}  #: by name
         self.constants = b""  #: bytes of bank 3
         #: (address, bytes) of the constants' copy in global memory, if one is needed
@@ -117,6 +122,12 @@ class VariablePlaces:
         routine."""
         keys = sorted(key for name in self._closure[function] for key in self._kernel_keys(name))
         return tuple((key, kernel.places[key]) for key in dict.fromkeys(keys))
+
+    def touched(self, function: str, ins: ast.Instruction, kernel: KernelPlaces) -> tuple[str, ...]:
+        """Return the names of the shared variables that a memory instruction of `function` touches under `kernel`,
+        sorted. Returns none where they are not all known."""
+        names = {kernel.shared_names.get(key, "") for key in self.symbols.touched(function, ins)}
+        return () if "" in names else tuple(sorted(names))
 
     # -- places that all kernels share
 
@@ -292,9 +303,11 @@ class VariablePlaces:
                     name += "_"
                 names.add(name)
                 kernel.shared.append(SharedVar(name, end, v.size, v.align))
+                kernel.shared_names[scope, v.name] = name
             end += v.size
         dynamic = [(scope, v) for scope, v in variables if v.external]
         if dynamic:
+            kernel.shared_names[DYNAMIC_KEY] = DYNAMIC
             end = align_up(end, max(DYNAMIC_ALIGN, *(v.align for _, v in dynamic)))
             for scope, v in dynamic:
                 kernel.places[_key(scope, v.name)] = ("shared", end)

@@ -80,6 +80,7 @@ def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
     form = of_instruction(ins.op, ins.mods)
     if form is not None:
         ctx.unsupported(form.key)
+    ctx.b.touches = ctx.layout.touched(ctx.function.name, ins, ctx.kernel)
     handler = FLOAT.get(_last_type(ins.mods), _NONE).get(ins.op) or PURE.get(ins.op)
     if handler is None:
         handler = EFFECTS.get(ins.op)

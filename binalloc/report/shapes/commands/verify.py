@@ -122,6 +122,9 @@ class ProvenTurnsJson(TypedDict):
     sharing: Annotated[
         str | None, says("pairs and private bytes, where blocks share memory two by two; null for schemes in turns")
     ]
+    by_symbol: Annotated[
+        int, says("accesses of which the proof takes that they stay in the variables that their addresses come from")
+    ]
 
 
 class ProvenJson(TypedDict):

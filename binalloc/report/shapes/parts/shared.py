@@ -40,6 +40,19 @@ class SharedAccessJson(TypedDict):
     low: Annotated[int, says("lowest address that the first byte may have")]
     high: Annotated[int, says("highest address that the first byte may have; 4,294,967,295 where nothing is known")]
     variable: Annotated[str | None, says("variable that contains all bytes that it may reach; null where none does")]
+    evidence: Annotated[
+        str,
+        says(
+            "how its variables are known: `proved` by the ranges of its addresses, by the `symbol` from which the "
+            "importer saw the address come (C's rule), or `unknown`"
+        ),
+    ]
+    variables: Annotated[
+        list[str], says("variables that it may touch, by address; `*` for dynamic shared memory; empty if unknown")
+    ]
+    contradicted: Annotated[
+        list[str], says("variables from whose symbols its address comes, where ranges prove that it never is in them")
+    ]
     region: Annotated[
         int | None,
         says("number of the access region that it is in, from 0; null for common bytes, and in called functions"),
@@ -165,6 +178,13 @@ class SharedVersionJson(PlanJson):
         bool | None, says("whether the checker has proven it, for all launches with such blocks; null where not asked")
     ]
     unproven: Annotated[str | None, says("why it is not proven; null if it is, or if that was not asked")]
+    by_symbol: Annotated[
+        int | None,
+        says(
+            "accesses of which the proof takes that they stay in the variables that their addresses come from (C's "
+            "rule); null where none was asked for"
+        ),
+    ]
     cycles: Annotated[int | None, says("emulated cycles; null where it was not run to its end")]
     ended: Annotated[str | None, says("why its run did not end well; null if it did, or if it was not run")]
     speedup: Annotated[float | None, says("the original's emulated cycles over these; null where there are none")]
