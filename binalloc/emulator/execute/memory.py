@@ -9,6 +9,7 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.arithmetic.matrix import giving_lanes
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.checks.touched import outside_variables
 from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.execute.bounds import (
     after_release,
@@ -44,6 +45,7 @@ from binalloc.emulator.state.layout import (
     SpaceCode,
 )
 from binalloc.emulator.state.memory_layout import CONSTANTS_BIT, LinePolicy
+from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
@@ -340,6 +342,11 @@ def exec_mem(
         to_shared = lanes_within(g, s, mask, SHARED_WINDOW)
         to_local = lanes_within(g, s, mask, LOCAL_WINDOW)
     s.to_shared = to_shared
+    if CHECKING and g.check and program[pc, Column.TOUCHES]:
+        halves = lone_halves(g, s, program, pc, mask, 16) if access == AccessCode.ATOMIC else 0
+        outside_variables(g, s, program, w, pc, mask, to_shared, split, halves)
+        if g.fault:
+            return
     if space == SpaceCode.CONST:
         in_const(g, s, program, rows, const, w, pc, mask)
     elif mask & ~(to_shared | to_local):

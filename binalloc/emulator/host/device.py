@@ -20,6 +20,7 @@ from binalloc.emulator.host.memory_figures import memory_figures, most_requests,
 from binalloc.emulator.host.resources import PublicPart, Resources
 from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
+from binalloc.emulator.host.touched import with_touched
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
 from binalloc.emulator.state.memory_layout import (
@@ -334,6 +335,7 @@ class LaunchedDevice:
         if check:
             mem.shadow = np.zeros(mem.shared.shape, np.int64)
             mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
+            mem.program = with_touched(mem.program, self.module, self.kernel)
         if race:
             table = mem.program
             narrow = (table[:, L.Column.SPACE] == L.SpaceCode.SHARED) | (

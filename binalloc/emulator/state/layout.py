@@ -194,6 +194,7 @@ class Fault(Codes):
     ALLOC_ROOM: int
     FREE_BASE: int
     RELEASED: int
+    VARIABLE: int
 
 
 # -- memory accesses, as the table of opcodes names them
@@ -331,6 +332,7 @@ class Staged(Codes):
     REUSE: int
     CONSTANT: int
     MATRICES: int
+    TOUCHES: int
 
 
 READ_COLUMNS = (Staged.READ_1, Staged.READ_2, Staged.READ_3, Staged.READ_4)

@@ -13,7 +13,7 @@ from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.deadlock import explain
 from binalloc.emulator.stops.places import address_at
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, null_of_malloc, stop_fault
-from binalloc.emulator.stops.shared import access_details, allocation_details
+from binalloc.emulator.stops.shared import access_details, allocation_details, variable_details
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.runtime import STACK_TRAP
 from binalloc.isa.table.fields import RZ
@@ -53,6 +53,7 @@ _NAMES = {
     L.Fault.ALLOC_NESTED: "shared memory is allocated by a block that holds some",
     L.Fault.ALLOC_ROOM: "more shared memory is allocated than the SM has",
     L.Fault.FREE_BASE: "shared memory is freed that the block does not hold",
+    L.Fault.VARIABLE: "access outside of the variable that its address comes from",
     L.Fault.RELEASED: "access to shared memory that the thread has released",
 }
 _SINKS = {
@@ -117,6 +118,8 @@ def detail(
     if code == L.Fault.RELEASED:
         found = f"address {a:#x}, {count(b, 'byte')}, behind RELSSP"
         return found, inside(0, d, "the block's private part"), _RELEASE_LATER
+    if code == L.Fault.VARIABLE:
+        return variable_details(c, lane, a, b, d)
     if code in _ALLOCATIONS:
         return allocation_details(c, code, a, b, d)
     if code == L.Fault.LOCAL:

@@ -1,4 +1,5 @@
-"""This module describes faults and waits of BAR.ALLOC and BAR.FREE, with the blocks that hold shared memory."""
+"""This module describes faults and waits of BAR.ALLOC and BAR.FREE, with the blocks that hold shared memory, and accesses
+outside of the variables that they should touch."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ from dataclasses import dataclass
 from binalloc.emulator.host.resources import SIZE_REMEDY
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import StoppedContext
+from binalloc.isa.instruction import DYNAMIC
 from binalloc.printable import count
+
+_U64 = (1 << 64) - 1  # mask of 64 bits: addresses are signed in the state
 
 Details = tuple[str, str, str | None]
 """What was found, what was expected, and the remedy."""
@@ -73,6 +77,30 @@ def access_details(c: StoppedContext, address: int, size: int, limit: int) -> De
         base = int(c.at(sm, "freed_base")[slot])
         return found, f"{end}; {base:#x} was given back in {c.where(freed - 1)}", None
     return found, f"{end}; the block holds nothing more", None
+
+
+def variable_details(c: StoppedContext, lane: int, address: int, size: int, to_shared: int) -> Details:
+    """Return the details of an access outside of the variables that its address comes from. to_shared: lanes whose
+    addresses are in shared memory."""
+    place, kernel = c.program.place(c.of("fault_pc")), c.device.kernel
+    assert place is not None
+    fn, word = place
+    known = {v.name: v for v in (*kernel.shared, *fn.shared)}
+    found = f"address {address & _U64:#x}, {count(size, 'byte')}"
+    if to_shared >> lane & 1:
+        hit = [v.name for v in known.values() if v.offset < address + size and address < v.offset + v.size]
+        dynamic = address + size > kernel.info.shared_bytes
+        found += f", in {' and '.join(hit) or ('dynamic memory' if dynamic else 'no variable')}"
+    else:
+        found += ", outside of shared memory"
+    wanted = []
+    for name in fn.touches[word]:
+        if name == DYNAMIC:
+            wanted.append(f"dynamic memory, from {kernel.info.shared_bytes:#x} on")
+        else:
+            v = known[name]
+            wanted.append(f"{name}, {v.offset:#x} to {v.offset + v.size - 1:#x}")
+    return found, "; or ".join(wanted), "Does an index leave its array? By the rules of C it may not."
 
 
 def allocation_details(c: StoppedContext, code: int, a: int, b: int, d: int) -> Details:
