@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 BY_SYMBOL = "by_symbol"
-"""Key in `CheckReport.stats` for the accesses of which a proof takes C's rule: they stay in the variables from which
-the producer of the original saw their addresses come."""
+"""Key in `CheckReport.stats` for the accesses of which a proof takes C's rule. By it they stay in the variables from
+which the producer of the original saw their addresses come."""
 
 
 @dataclass(frozen=True)

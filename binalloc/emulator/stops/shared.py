@@ -1,5 +1,5 @@
-"""This module describes faults and waits of BAR.ALLOC and BAR.FREE, with the blocks that hold shared memory, and accesses
-outside of the variables that they should touch."""
+"""This module describes faults and waits of BAR.ALLOC and BAR.FREE, with the blocks that hold shared memory. It also
+describes accesses outside of the variables that they should touch."""
 
 from __future__ import annotations
 

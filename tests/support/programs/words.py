@@ -8,6 +8,7 @@ from dataclasses import replace
 from binalloc.errors import BinallocError
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import (
+    DYNAMIC,
     ConstantVar,
     Control,
     Function,
@@ -20,6 +21,7 @@ from binalloc.isa.instruction import (
     SharedVar,
     make,
 )
+from binalloc.isa.kinds import Space
 from binalloc.isa.source_facts import MEMORY_MODELS, MOST, SourceFacts
 from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.table.opcodes import MODIFIERS, OPCODES, WIDTH_BYTES
@@ -118,7 +120,18 @@ def random_module(rng: random.Random) -> Module:
     if rng.random() < 0.5:
         module.provenance.append({"tool": "x // # ; é\n", "options": {"R": 3, "list": [1, 2.5, None]}})
         module.provenance.append({})
+    for fn in module.functions:
+        _touch(rng, module, fn)
     return module
+
+
+def _touch(rng: random.Random, module: Module, fn: Function) -> None:
+    """Say of some accesses which variables they touch."""
+    names = sorted({v.name for f in ([fn] if fn.info.is_kernel else module.functions) for v in f.shared} | {DYNAMIC})
+    for word, instr in enumerate(fn.instrs):
+        shared = instr.op.space in (Space.SHARED, Space.GENERIC) and not instr.f.get("spill")
+        if shared and rng.random() < 0.5:
+            fn.touches[word] = tuple(sorted(rng.sample(names, rng.randint(1, min(3, len(names))))))
 
 
 def _random_function(rng: random.Random, name: str, kernel: bool) -> Function:

@@ -125,7 +125,9 @@ class VariablePlaces:
 
     def touched(self, function: str, ins: ast.Instruction, kernel: KernelPlaces) -> tuple[str, ...]:
         """Return the names of the shared variables that a memory instruction of `function` touches under `kernel`,
-        sorted. Returns none where they are not all known."""
+        sorted. Returns none where they are not all known, and in a library: only kernels have variables there."""
+        if not self.module.functions[kernel.name].is_entry:
+            return ()
         names = {kernel.shared_names.get(key, "") for key in self.symbols.touched(function, ins)}
         return () if "" in names else tuple(sorted(names))
 

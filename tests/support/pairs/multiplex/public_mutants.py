@@ -51,7 +51,11 @@ def put(module: Module, kernel: str, words: Items) -> Module:
     for n, item in enumerate(words):
         offsets = {name: at[id(to)] - n - 1 for name, to in item.links.items()}
         instrs.append(set_of(item.instr).relink(item.instr, offsets) if offsets else item.instr)
-    new = replace(fn, instrs=instrs, labels={}, lines={}, origin=Origin(kernel, [item.origin for item in words]))
+    assert fn.origin is not None
+    said = {fn.origin.index[n]: names for n, names in fn.touches.items()}
+    touches = {n: said[item.origin] for n, item in enumerate(words) if item.instr.op.space and item.origin in said}
+    index = [item.origin for item in words]
+    new = replace(fn, instrs=instrs, labels={}, lines={}, touches=touches, origin=Origin(kernel, index))
     return replace(module, functions=[new])
 
 
