@@ -336,6 +336,7 @@ class LaunchedDevice:
             mem.shadow = np.zeros(mem.shared.shape, np.int64)
             mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
             mem.program = with_touched(mem.program, self.module, self.kernel)
+            mem.counts = np.zeros(len(mem.program), np.int64)
         if race:
             table = mem.program
             narrow = (table[:, L.Column.SPACE] == L.SpaceCode.SHARED) | (
