@@ -71,6 +71,8 @@ RULES = {
     f"mad.lo.u32 %r9, %r3, %r3, %r1; {LOAD}": ONE,
     f"ld.global.u32 %r8, [%d0]; add.u32 %r9, %r1, %r8; {LOAD}": ONE,
     f"ld.shared.u32 %r8, [%r2]; add.u32 %r9, %r1, %r8; {LOAD}": ONE,
+    "ld.shared.u32 %r29, of_module[3];": ("of_module",),
+    "ld.shared.u32 %r29, of_module[%r3+1];": ("of_module",),
     # copies and conversions
     f"mov.u32 %r8, %r1; mov.b32 %r9, %r8; {LOAD}": ONE,
     "cvt.u64.u32 %d1, %r1; ld.shared.u32 %r29, [%d1];": ONE,
