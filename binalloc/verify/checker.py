@@ -68,7 +68,7 @@ from binalloc.verify.calls import ContextResult, Contexts, ProofSetting, collect
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
 from binalloc.verify.original import OriginalFunction
 from binalloc.verify.product import Pair, Product
-from binalloc.verify.reading.code import FunctionCode, FunctionCodes, Malformed
+from binalloc.verify.reading.code import FunctionCode, FunctionCodes, Malformed, text
 from binalloc.verify.reading.footprint import footprint
 from binalloc.verify.reading.inlined import NotInlined, with_inlined
 from binalloc.verify.reading.names import Names, reg_key
@@ -217,6 +217,7 @@ class _Checker:
         for finding in product.findings:
             self.errors[finding] = None
         pair.complete = not product.findings
+        self._symbols(product, new)
         for node in product.calls:
             callees = self.original.callee(old, node.m), self.rewritten.callee(new, node.n)
             entered = None
@@ -233,6 +234,21 @@ class _Checker:
         self.pairs[key] = pair
         self.order.append(pair)
         return pair if pair.complete else None
+
+    def _symbols(self, product: Product, new: Function) -> None:
+        """Check that the rewritten words are said to touch the variables that the original's are, or nothing is said.
+
+        It is no matter of execution, but tools that take C's rule go by it.
+        """
+        for node in product.nodes.values():
+            said, old = new.touches.get(node.n), product.old.fn
+            m = product.old.number(node.m) if node.kind == "match" else -1
+            if said not in (None, old.touches.get(m)):
+                expected = ", ".join(old.touches.get(m, ())) or "nothing said"
+                message = "its address is said to come from other variables than the original's"
+                finding = Finding("symbols", message, new.name, node.n, old.name if m >= 0 else "", m,
+                                  text(new, node.n), expected=expected, found=", ".join(said or ()))  # fmt: skip
+                self.errors[finding] = None
 
     def _lockstep(self, named: NamedFunction, new: FunctionCode, origin: list[int]) -> Product:
         """Return the lockstep with the original in the rewritten program's order, as far as it does the same."""

@@ -47,6 +47,7 @@ class _Line:
     instr: Instr  #: the instruction
     callee: str | None  #: name of the function that a direct call enters
     source: tuple[str, int] | None  #: file and line
+    touches: tuple[str, ...]  #: the shared variables that its address is said to come from, none where nothing is said
 
 
 def with_inlined(module: Module, words: Mapping[str, Sequence[int]]) -> Module:
@@ -64,7 +65,8 @@ def with_inlined(module: Module, words: Mapping[str, Sequence[int]]) -> Module:
         lines_out = {k: line.source for k, line in enumerate(mine) if line.source is not None}
         made = replace(fn, instrs=[line.instr for line in mine])
         if words.get(fn.name):
-            made = replace(made, labels={}, lines=lines_out)
+            touches = {k: line.touches for k, line in enumerate(mine) if line.touches}
+            made = replace(made, labels={}, lines=lines_out, touches=touches)
         functions.append((made, [line.callee for line in mine]))
     out = replace(module, functions=[fn for fn, _ in functions])
     out.layout()
@@ -79,7 +81,7 @@ def with_inlined(module: Module, words: Mapping[str, Sequence[int]]) -> Module:
 def _lines(module: Module, fn: Function) -> list[_Line]:
     callees = module.callees(fn)
     return [
-        _Line(instr, callees[k].name if k in callees else None, source)
+        _Line(instr, callees[k].name if k in callees else None, source, fn.touches.get(k, ()))
         for k, (instr, source) in enumerate(zip(fn.instrs, fn.source_lines(), strict=True))
     ]
 
