@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from binalloc.frontend.importer import import_ptx
+from binalloc.isa.container.files import write_module
 from tests.support.kits.cli import call
 from tests.support.paths import ROOT
 
@@ -101,9 +104,39 @@ def test_what_cannot_be_shared() -> None:
     assert "at most 0.741" in refused(1, command("backprop/backprop", "--sharing", "0.9"))
 
 
-def test_variables_that_have_to_move_and_cannot() -> None:
-    text = refused(1, command("heartwall/heartwall_128", "--layout", "move"))
+def without_symbols(sample: str, folder: Path) -> str:
+    """A sample's binary that does not say from which variables its addresses come."""
+    file = folder / "bare.loom"
+    module = import_ptx((FOLDER / f"{sample}.ptx").read_text(), machine="gpgpusim-sharing").module
+    bare = replace(module, functions=[replace(fn, touches={}) for fn in module])
+    file.write_bytes(write_module(bare))
+    return str(file)
+
+
+def test_variables_that_have_to_move_and_cannot(tmp_path: Path) -> None:
+    line = command("heartwall/heartwall_128", "--layout", "move", "--no-emulate")
+    bare = without_symbols("heartwall/heartwall_128", tmp_path)
+    text = refused(1, [bare if part.endswith(".ptx") else part for part in line])
     assert "variables cannot be moved, as not every access is known to stay in one" in text
+    assert call(*line).code == 0
+
+
+def test_a_proof_that_rests_on_cs_rule_says_so(tmp_path: Path) -> None:
+    made = str(tmp_path / "made.loom")
+    answer = call(*command("NQU/NQU", "-o", made))
+    assert answer.code == 0, answer.err
+    rule = "9 accesses rest on C's rule: the importer saw their addresses come from their variables"
+    assert "proven; 9 by C's rule" in answer.out
+    assert f"{rule}.\n" in answer.out
+    (one,) = call(*command("NQU/NQU", "--json", "--no-emulate")).json["versions"]
+    assert one["by_symbol"] == 9
+    found = call("verify", str(FOLDER / "NQU" / "NQU.ptx"), made, *MACHINE)
+    assert found.code == 0, found.err
+    assert f"proven for blocks of 64 x 1 x 1; {rule}" in found.out
+    (turn,) = call("verify", str(FOLDER / "NQU" / "NQU.ptx"), made, *MACHINE, "--json").json["turns"]
+    assert (turn["proven"], turn["by_symbol"]) == (True, 9)
+    bare = without_symbols("NQU/NQU", tmp_path)
+    assert call("verify", bare, made, *MACHINE).code == 1  # the original does not say it, so it cannot be made again
 
 
 def test_nothing_is_written_without_a_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
