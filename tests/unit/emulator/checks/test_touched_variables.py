@@ -12,7 +12,8 @@ from binalloc.isa.instruction import Function, Instr, Module, SharedVar
 from tests.support.kits.emulator.small import address, go, module, op, store
 
 ENGINES = ("python", "numba")
-SHARED = [SharedVar("one", 0, 128), SharedVar("two", 128, 128), SharedVar("far", 384, 128)]
+SHARED = [SharedVar("one", 0, 128), SharedVar("two", 128, 128), SharedVar("far", 384, 128), SharedVar("x", 256, 4),
+          SharedVar("y", 260, 4)]  # fmt: skip
 WINDOW = 0x01000000
 FIRST = 4  # words of `address`, so the body's first word
 
@@ -74,7 +75,7 @@ def test_all_bytes_are_in_the_variables(engine: str, offset: int, names: tuple[s
 
 
 def test_bytes_of_no_variable_are_named_so() -> None:
-    assert "in no variable; expected far, 0x180 to 0x1ff" in _run([_sts(256)], {0: ("far",)})
+    assert "in no variable; expected far, 0x180 to 0x1ff" in _run([_sts(288)], {0: ("far",)})
 
 
 def test_out_of_all_shared_memory_is_still_out_of_bounds() -> None:
@@ -89,6 +90,12 @@ def test_a_wide_access_may_not_reach_over_the_end() -> None:
     assert _run([*wide, *zero, store_.replace(moff=0)], {6: ("one",)}) == ""
     text = _run([*wide, *zero, store_], {6: ("one",)})
     assert "address 0x80, 16 bytes, in two" in text
+
+
+def test_an_access_may_lie_across_neighbours_that_it_may_touch() -> None:
+    both = [op("MOV", rd=8, rb=255), op("MOV", rd=9, rb=255), op("STS", ra=255, moff=256, rb=8, width=5, rbar=0)]
+    assert _run(both, {2: ("x", "y")}) == ""
+    assert "address 0x100, 8 bytes, in x and y; expected x, 0x100 to 0x103" in _run(both, {2: ("x",)})
 
 
 def test_only_lanes_that_execute_count() -> None:

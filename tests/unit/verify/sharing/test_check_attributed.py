@@ -72,6 +72,9 @@ def test_nothing_is_taken_where_bounds_suffice() -> None:
         report = judge(said + "STS.32 [R1], R0\nLDS.32 R3, [R5]\n-| RELSSP\nEXIT", head=still, private=512)
         assert report.ok
         assert report.by_symbol == 0
+    report = judge("STS.32 [R1], R0\n.touches one\nLDS.32 R3, [R5]\nEXIT", head=still, private=512)
+    assert report.ok
+    assert report.by_symbol == 0
 
 
 def test_a_release_may_rest_on_the_rule() -> None:

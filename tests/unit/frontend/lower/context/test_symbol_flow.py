@@ -117,6 +117,8 @@ RULES = {
     f"neg.s32 %r9, %r1; {LOAD}": None,
     f"mul.lo.u32 %r9, %r1, 1; {LOAD}": None,
     f"mad.lo.u32 %r9, %r1, 4, %r2; {LOAD}": None,
+    f"mad.lo.u32 %r9, %r1, 1, %r3; {LOAD}": None,
+    f"mad.lo.u32 %r9, %r3, %r1, 8; {LOAD}": None,
     f"shl.b32 %r9, %r1, 1; {LOAD}": None,
     f"prmt.b32 %r9, %r1, %r2, 0x3210; {LOAD}": None,
     f"add.u32 %r8, %r1, %r2; selp.u32 %r9, %r8, %r1, %p1; {LOAD}": None,
@@ -131,6 +133,7 @@ RULES = {
     "atom.shared.add.u32 %r29, [%r1], 1;": ONE,
     "red.shared.add.u32 [%r2], 1;": TWO,
     "@%p1 st.shared.u32 [%r1], %r0;": ONE,
+    "mov.u32 %r29, 1; ld.shared.u32 %r8, [%r1]; @%p1 mov.u32 %r29, %r8;": ONE,
     "cp.async.ca.shared.global [%r1], [%d0], 4;": ONE,
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r29}, [%r1];": ONE,
 }
