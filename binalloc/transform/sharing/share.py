@@ -22,18 +22,20 @@ from binalloc.transform.multiplex.edit import Edit, in_place
 
 def share_memory(
     module: Module, memory: SharedMemory, units: Units, distances: Sequence[int], places: Iterable[Release],
-    slots: SlotPlaces | None = None,
+    slots: SlotPlaces | None = None, beyond: int = 0,
 ) -> Module:  # fmt: skip
     """Return the module with a kernel whose variables have moved, and which releases what is shared at some places.
 
-    memory: of the kernel. distances: bytes by which each unit is moved. slots: numbers of slots, None where
-    each has its own. A function to which other kernels come, too, is changed for all of them.
+    memory: of the kernel. distances: bytes by which each unit is moved. slots: numbers of slots, None where each has
+    its own. beyond: like distances, of dynamic memory, which is behind the kernel's bytes. A function to which other
+    kernels come, too, is changed for all of them.
     """
     offsets: dict[str, dict[int, int]] = {}
     for access in memory.reach.accesses:
         unit = unit_of(units, access)
-        if unit is not None and distances[unit]:
-            offsets.setdefault(access.place.function, {})[access.place.word] = access.memory.offset + distances[unit]
+        distance = distances[unit] if unit is not None else beyond if access.may >> memory.reach.size else 0
+        if distance:
+            offsets.setdefault(access.place.function, {})[access.place.word] = access.memory.offset + distance
     for name, words in (slots.distances() if slots is not None else {}).items():
         for word, distance in words.items():
             slot = memory.program[name].cfg.views[word].memory

@@ -180,7 +180,7 @@ class _Proof:
     def _judged(
         self, pairings: Pairings, moves: Moves, slots: Slots, releases: Releases, shared: set[int]
     ) -> list[Finding]:
-        """Return what speaks against some moves and releases. shared: nodes that may access bytes in the shared part."""
+        """Return what speaks against moves and releases. shared: nodes that may access bytes of the shared part."""
         for pair in pairings.of.values():
             pair.findings = {}
         moves.check()
