@@ -23,7 +23,7 @@ def overlay_memory(
     memory: of the kernel. distances: bytes by which each unit is moved. Dynamic memory is behind the static one, so it
     moves with its end.
     """
-    moved = share_memory(module, memory, units, distances, (), size - memory.reach.size)
+    moved = share_memory(module, memory, units, distances, (), beyond=size - memory.reach.size)
     kernel = memory.program.graph.kernel
     functions = [
         replace(fn, info=replace(fn.info, shared_bytes=size)) if fn.name == kernel else fn for fn in moved.functions

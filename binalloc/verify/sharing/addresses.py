@@ -59,11 +59,13 @@ def _between(low: int, high: int) -> Spread:
     return Spread(np.array([low], np.int64), np.array([high], np.int64), False)
 
 
-class _Walk(Walk):
-    """This walk follows flat code, in which calls and returns are branches. Threads may be apart everywhere."""
+class FlatWalk(Walk):
+    """This walk follows flat code, in which calls and returns are branches."""
+
+    apart = True  #: threads may be apart everywhere, not only where the assumptions say so
 
     def _through(self, block: int, state: State) -> list[tuple[int, State]]:
-        self.block, self.together = block, False
+        self.block, self.together = block, not (self.apart or self.assumed.apart >> block & 1)
         nodes = self.graph.words[block]
         self.assumed.steps += len(nodes)
         if self.assumed.steps > STEPS:
@@ -93,7 +95,7 @@ def reach(flat: Flat, block: tuple[int, int, int] | None, most: int = MOST_THREA
     most. Raises TooLong and TooTangled."""
     label = [node.label for node in flat.nodes]
     graph = Graph(flat.after, set(), 0)
-    before, written = _needed(flat, sorted(n for chain in graph.words for n in chain))
+    before, written = needed(flat, sorted(n for chain in graph.words for n in chain))
     words = [None if m < 0 else Word(node.pair.old.instrs[m], n in written)
              for n, (node, m) in enumerate(zip(flat.nodes, label, strict=True))]  # fmt: skip
     limits = set_of(flat.nodes[0].pair.old.instrs[0]).limits
@@ -102,7 +104,7 @@ def reach(flat: Flat, block: tuple[int, int, int] | None, most: int = MOST_THREA
     kinds = [node.kind for node in flat.nodes]
     assumed = Assumed()
     while True:
-        walk = _Walk(graph, words, kinds, live, setting, Memory(WORD, False), assumed, flat.clobbered)
+        walk = FlatWalk(graph, words, kinds, live, setting, Memory(WORD, False), assumed, flat.clobbered)
         try:
             walk.run()
             break
@@ -123,7 +125,7 @@ def reach(flat: Flat, block: tuple[int, int, int] | None, most: int = MOST_THREA
     return Reach(at, edges, assumed.steps)
 
 
-def _needed(flat: Flat, reached: list[int]) -> tuple[list[int], set[int]]:
+def needed(flat: Flat, reached: list[int]) -> tuple[list[int], set[int]]:
     """Return the places that decide where threads go and where they access shared memory: by node, those that are
     needed in front of it, as masks. Also return the nodes that write one that is needed behind them."""
     before, written = [0] * len(flat.nodes), set()

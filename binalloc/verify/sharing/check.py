@@ -72,12 +72,16 @@ def check_shared(
     """Prove that `made`'s kernel does what `original`'s does where blocks share memory. block: the size of blocks, None
     for any that the kernel allows. private: bytes from address 0 on that belong to one block alone. dynamic: bytes of
     dynamic shared memory, None for any number. slots: of each thread that belong to its block alone, None for all."""
-    return _Proof(original, made, kernel, block, private, dynamic, slots).report()
+    return SharingProof(original, made, kernel, block, private, dynamic, slots).report()
 
 
-class _Proof:
+class SharingProof:
+    """A proof of two kernels, of which the second one has its variables in other places, and releases."""
+
+    may_differ = UNORDERED  #: fields of the kernel's record
+
     def __init__(self, original: Module, made: Module, kernel: str, block: tuple[int, int, int] | None, private: int,
-                 dynamic: int | None, slots: int | None) -> None:  # fmt: skip
+                 dynamic: int | None, slots: int | None = None) -> None:  # fmt: skip
         self.original, self.made, self.kernel = original, made, kernel
         self.block, self.private, self.dynamic, self.slots = block, private, dynamic, slots
         self.findings: dict[Finding, None] = {}
@@ -113,7 +117,7 @@ class _Proof:
         if old is None or new is None:
             self.fail("kernel", f"no kernel {self.kernel} in {'the original' if old is None else 'the new binary'}")
             return
-        self._records(old, new)
+        self.records(old, new)
         if self.findings:
             return
         pairings = Pairings(self.original, self.made, old, new)
@@ -124,11 +128,12 @@ class _Proof:
         if self.findings:
             return
         flat = pairings.flat()
-        self._shared_memory(pairings, flat, old, new)
+        self.shared_memory(pairings, flat, old, new)
 
     # -- records
 
-    def _records(self, old: Function, new: Function) -> None:
+    def records(self, old: Function, new: Function) -> None:
+        """Check the records of both kernels."""
         if self.block is None and old.info.block != (0, 0, 0):
             self.block = old.info.block
         if self.block is not None and (fault := block_fault(self.block, old)):
@@ -137,7 +142,7 @@ class _Proof:
             self.fail("resources", "a number of bytes or slots is negative")
         if old.info.shared_bytes + (self.dynamic or 0) > MOST_SHARED:
             self.fail("limit", "too many bytes of shared memory to follow them one by one")
-        self._note(check_records(self.original, self.made, old, new, UNORDERED))
+        self._note(check_records(self.original, self.made, old, new, self.may_differ))
         functions = self.original.reached(old)
         for fn, n, reason in unknown(self.original, functions):
             message = f"{reason} is not known to this proof"
@@ -160,7 +165,8 @@ class _Proof:
 
     # -- shared memory
 
-    def _shared_memory(self, pairings: Pairings, flat: Flat, old: Function, new: Function) -> None:
+    def shared_memory(self, pairings: Pairings, flat: Flat, old: Function, new: Function) -> None:
+        """Check what is in shared memory, where the code is the original's."""
         most = min(old.info.max_threads or MOST_THREADS, MOST_THREADS)
         found = reach(flat, self.block, most)
         for by_symbols in (False, True):  # C's rule is taken where the proof fails without it

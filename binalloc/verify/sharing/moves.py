@@ -114,10 +114,10 @@ class Moves:
                            f"a multiple of {access.size}", str(d))  # fmt: skip
             if d and not access.inside:
                 self._fail("bounds", "is moved, but may leave the block's shared memory", node,
-                           f"addresses below {self.sure}", _shown(access.ranges))  # fmt: skip
+                           f"addresses below {self.sure}", shown(access.ranges))  # fmt: skip
             elif d and (access.ranges[0][0] + d < 0 or access.last >= self.sure):
                 self._fail("bounds", "is moved out of the block's shared memory", node, f"below {self.sure}",
-                           _shown([(low + d, high + d) for low, high in access.ranges]))  # fmt: skip
+                           shown([(low + d, high + d) for low, high in access.ranges]))  # fmt: skip
         if not self._found():
             self._distances()
         if not self._found():
@@ -184,6 +184,7 @@ class Moves:
         return found
 
 
-def _shown(ranges: list[Range]) -> str:
-    shown = [f"{low:#x} to {high:#x}" for low, high in ranges[:3]]
-    return ", ".join(shown) + (" and others" if len(ranges) > 3 else "")
+def shown(ranges: list[Range]) -> str:
+    """Return the first few of some ranges in words."""
+    first = [f"{low:#x} to {high:#x}" for low, high in ranges[:3]]
+    return ", ".join(first) + (" and others" if len(ranges) > 3 else "")

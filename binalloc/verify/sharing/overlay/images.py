@@ -1,0 +1,131 @@
+"""It is proven here where each byte of shared memory goes, and that no two bytes in one place are in use at once.
+
+Needs flat code, the addresses that accesses may have, and the block's intervals. Leaves findings, and the bytes that
+lose what they hold. Bytes with one distance never come together. So for each distance there is one set of bytes, and
+only bytes of different sets can have one image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from binalloc.isa.instruction import SharedVar
+from binalloc.isa.kinds import Access
+from binalloc.verify.multiplex.spread import Mask
+from binalloc.verify.sharing.addresses import Reach
+from binalloc.verify.sharing.flat import Flat
+from binalloc.verify.sharing.moves import NOBODY, Bytes, Moves, shown
+from binalloc.verify.sharing.overlay.course import Interval
+
+
+class Images(Moves):
+    """The images of a kernel's bytes are where its accesses find them. Sets of bytes are masks."""
+
+    def __init__(self, flat: Flat, reach: Reach, static: int, size: int, dynamic: int) -> None:
+        """static: bytes of the original's static memory. size: those of the new one."""
+        super().__init__(flat, reach, static, dynamic)
+        self.room = size + dynamic
+        self.touched = {access.node: _mask(access) for access in self.accesses}
+        self.distance = {access.node: access.distance for access in self.accesses}
+        self.moved: dict[int, int] = {}  #: by distance the bytes that move by it
+        for n, mask in self.touched.items():
+            self.moved[self.distance[n]] = self.moved.get(self.distance[n], 0) | mask
+
+    def check(self) -> None:
+        """Check each access by itself, and that each byte has one distance."""
+        for access in self.accesses:
+            node, d = self.flat.nodes[access.node], access.distance
+            if d % access.size:
+                self._fail("alignment", "is moved by a distance that its size does not divide", node,
+                           f"a multiple of {access.size}", str(d))  # fmt: skip
+            if d and not access.inside:
+                self._fail("bounds", "is moved, but may leave the block's shared memory", node,
+                           f"addresses below {self.sure}", shown(access.ranges))  # fmt: skip
+            elif access.ranges and (access.ranges[0][0] + d < 0 or access.last >= self.room):
+                self._fail("bounds", "may leave the new block's shared memory", node, f"addresses below {self.room}",
+                           shown([(low + d, high + d) for low, high in access.ranges]))  # fmt: skip
+        if not self._found():
+            self._distances()
+
+    def _writes(self, n: int) -> bool:
+        memory = self.flat.nodes[n].view.memory
+        return memory is not None and memory.access != Access.LOAD
+
+    def apart(self, intervals: Iterable[Interval]) -> None:
+        """Check that in no interval a byte is written while another one in its place is accessed."""
+        for interval in intervals:
+            nodes = sorted(n for n in interval.nodes if n in self.touched)
+            written = self._new_places(n for n in nodes if self._writes(n))
+            for n in nodes:
+                image = moved(self.touched[n], self.distance[n])
+                for d, mask in sorted(written.items()):
+                    if d != self.distance[n] and mask & image:
+                        self._beside(n, d, mask & image, nodes)
+                        return
+
+    def _beside(self, n: int, d: int, both: int, nodes: list[int]) -> None:
+        node = self.flat.nodes[n]
+        other = next(m for m in nodes if self.distance[m] == d and self._writes(m)
+                     and moved(self.touched[m], d) & both)  # fmt: skip
+        byte = (both & -both).bit_length() - 1
+        self._fail("overlap", "reaches a byte in which another may be written before the next barrier", node,
+                   f"byte {byte:#x} for {self.flat.nodes[other]} alone")  # fmt: skip
+
+    def _new_places(self, nodes: Iterable[int]) -> dict[int, int]:
+        """Return by distance the new places of the bytes that some nodes may access."""
+        found: dict[int, int] = {}
+        for n in nodes:
+            found[self.distance[n]] = found.get(self.distance[n], 0) | moved(self.touched[n], self.distance[n])
+        return found
+
+    def lost(self, intervals: Iterable[Interval], span: int) -> dict[int, Mask]:
+        """Return by barrier the bytes that may have been overwritten in an interval that ends there, by others in their
+        places. span: places of the masks."""
+        found: dict[int, int] = {}
+        for interval in intervals:
+            written = self._new_places(n for n in interval.nodes if n in self.touched and self._writes(n))
+            for d, mask in written.items() if interval.end is not None else ():
+                for other, whole in self.moved.items():
+                    both = moved(whole, other) & mask if other != d else 0
+                    if both:
+                        found[interval.end] = found.get(interval.end, 0) | moved(both, -other)
+        return {n: _array(mask, span) for n, mask in sorted(found.items())}
+
+    # -- variables
+
+    def misplaced(self, old: Sequence[SharedVar], new: Sequence[SharedVar]) -> list[str]:
+        """Return what is wrong with a function's table of variables, after `check` has found nothing."""
+        if [(v.name, v.size, v.align) for v in old] != [(v.name, v.size, v.align) for v in new]:
+            return ["has other variables than the original"]
+        distances = np.array([access.distance for access in self.accesses] + [0], np.int64)
+        found = []
+        for was, now in zip(old, new, strict=True):
+            owners = self.owner[was.offset : was.offset + was.size]
+            wanted = set(distances[owners[owners != NOBODY]].tolist())
+            if wanted - {now.offset - was.offset}:
+                found.append(f"has {was.name} moved by {now.offset - was.offset}, accesses by "
+                             + " and ".join(map(str, sorted(wanted))))  # fmt: skip
+            outside = not 0 <= now.offset <= self.room - now.size
+            if (now.offset != was.offset and now.offset % max(now.align, 1)) or outside:
+                found.append(f"has {was.name} at {now.offset}")
+        return found
+
+
+def moved(mask: int, distance: int) -> int:
+    """Return a set of bytes with all of them moved."""
+    return mask << distance if distance >= 0 else mask >> -distance
+
+
+def _mask(access: Bytes) -> int:
+    return sum((1 << high + 1) - (1 << low) for low, high in access.ranges)
+
+
+def _array(mask: int, span: int) -> Mask:
+    """Return a set of bytes as an array of `span` places."""
+    found = np.zeros(span, np.bool_)
+    given = np.frombuffer(mask.to_bytes(mask.bit_length() // 8 + 1, "little"), np.uint8)
+    listed = np.unpackbits(given, bitorder="little")[:span].astype(np.bool_)
+    found[: len(listed)] = listed
+    return found
