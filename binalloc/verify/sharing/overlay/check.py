@@ -12,7 +12,7 @@ well, the new kernel's does, with the same results.
 - *Together* (`course.py`). All barriers are of the whole block, and threads that part never come to different ones. So
   the run of a block falls into intervals between barriers.
 - *Apart* (`images.py`). In no interval a byte is written while another byte in its place is accessed.
-- *Contents* (the walk of the package `multiplex`). No thread reads a byte that was written before an interval in which
+- *Contents* (`contents.py`). No thread reads a byte that was written before an interval in which
   another one in its place was written, unless the block, ordered by a barrier, or the thread itself has surely
   overwritten it since.
 
@@ -27,9 +27,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.places import LANES
-from binalloc.isa.kinds import Flow, Space
+from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.spread import Mask
 from binalloc.verify.reading.code import text
@@ -37,13 +39,14 @@ from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.sharing.addresses import Reach
 from binalloc.verify.sharing.check import SharingProof
 from binalloc.verify.sharing.flat import Flat, Pairings
+from binalloc.verify.sharing.overlay.contents import Contents
 from binalloc.verify.sharing.overlay.course import Course
 from binalloc.verify.sharing.overlay.images import Images
 
 BEYOND = 17
 """Places behind the block's memory: an access may begin in it and end behind it; the last is all bytes beyond."""
 WALKS = 5
-"""Most walks in which the bytes that lose their contents grow. Chosen by hand: they hardly ever do."""
+"""Most walks after which accesses are known to reach more bytes. Chosen by hand: they hardly ever do."""
 
 
 def check_overlay(
@@ -112,29 +115,49 @@ class _Proof(SharingProof):
         }
 
     def _settled(self, course: Course, flat: Flat, old: Function, new: Function) -> Images:
-        """Walk until it is known which bytes lose their contents where, and judge what the walks show."""
-        others: Mapping[int, Mask] = {}
+        """Walk, first to find where bytes go, then to follow what they hold, and judge what the walks show."""
+        course.run()
+        images = self._images(course, flat, old, new)
         for _ in range(WALKS):
-            course.run(others)
-            images = Images(flat, Reach(dict(course.walk.reach), {}, 0), old.info.shared_bytes,
-                            new.info.shared_bytes, self.dynamic or 0)  # fmt: skip
-            images.check()
-            course.check_parting()
             if any(node.pair.findings for node in flat.nodes):
                 return images
-            intervals = course.intervals()
-            images.apart(intervals)
-            lost = images.lost(intervals, course.span)
-            if _alike(lost, others):
+            image = images.image()
+            contents = Contents(image, BEYOND)
+            others = _by_ended(course, contents)
+            course.run(contents, others)
+            images = self._images(course, flat, old, new)
+            if np.array_equal(images.image(), image) and _alike(_by_ended(course, contents), others):
                 break
-            others = lost
         else:
-            self.fail("limit", "the bytes that lose their contents are not found in a few walks")
+            self.fail("limit", "the places of bytes are not found in a few walks")
         for n, byte in sorted(course.walk.stale.items()):
             node = flat.nodes[n]
             node.pair.fail("contents", "may read what another byte in its place has overwritten", node.n, node.label,
                            found=f"byte {byte:#x} of the original's")  # fmt: skip
         return images
+
+    def _images(self, course: Course, flat: Flat, old: Function, new: Function) -> Images:
+        """Judge what the last walk shows, but for the contents of bytes."""
+        images = Images(flat, Reach(dict(course.walk.reach), {}, 0), old.info.shared_bytes, new.info.shared_bytes,
+                        self.dynamic or 0)  # fmt: skip
+        images.check()
+        course.check_parting()
+        if not any(node.pair.findings for node in flat.nodes):
+            images.apart(course.intervals())
+        return images
+
+
+def _by_ended(course: Course, contents: Contents) -> dict[int, Mask]:
+    """Return by barrier the bytes whose places threads may have written to that ended before, since the last one."""
+    found: dict[int, Mask] = {}
+    for interval in course.intervals():
+        for n in interval.alone if interval.end is not None else ():
+            reach, memory = course.walk.reach.get(n), course.flat.nodes[n].view.memory
+            if reach is not None and memory is not None and memory.access != Access.LOAD:
+                mask = contents.displaced(contents.bytes(reach, memory.size))
+                if mask.any():
+                    found[interval.end] = found.get(interval.end, False) | mask
+    return found
 
 
 def _alike(one: Mapping[int, Mask], other: Mapping[int, Mask]) -> bool:

@@ -30,6 +30,7 @@ class Interval:
 
     end: int | None  #: node of the barrier at its end, None where all threads end
     nodes: frozenset[int]  #: what they may execute
+    alone: frozenset[int]  #: what single threads among them may execute that do not come to its end
 
 
 class Course:
@@ -56,7 +57,6 @@ class Course:
         self.assumed = Assumed()
         self.walk: Walk
         self.meetings: Meetings
-        self._others: Mapping[int, Mask] = {}
 
     def _point(self, n: int) -> int | None:
         """Return the node at which lanes meet again that part at a branch."""
@@ -66,20 +66,19 @@ class Course:
         point = node.pair.new.fn.reconvergence(node.n)
         return None if point is None else n - node.n + point
 
-    def run(self, others: Mapping[int, Mask]) -> None:
-        """Walk. others: by node of a barrier, the bytes that no longer hold at it what was written before. Raises
-        TooLong."""
-        self._others = others
-        self.walk, self.meetings, self.assumed = settle(
-            self._walk, self.graph, self.barriers, self.points, self.assumed
-        )  # fmt: skip
+    def run(self, memory: Memory | None = None, others: Mapping[int, Mask] | None = None) -> None:
+        """Walk. memory: what follows shared memory; None where nothing does. others: by node of a barrier, the bytes
+        that are stale from there on, if they were written before. Raises TooLong."""
+        memory, others = memory or Memory(self.span, False), others or {}
+        self.assumed.strewn = {}  # bytes are in other places now
 
-    def _walk(self, assumed: Assumed) -> Walk:
-        memory = Memory(self.span, bool(self._others))
-        walk = FlatWalk(self.graph, self.words, self.kinds, self.live, self.setting, memory, assumed,
-                        self.flat.clobbered)  # fmt: skip
-        walk.apart, walk.others = False, dict(self._others)
-        return walk
+        def make(assumed: Assumed) -> Walk:
+            walk = FlatWalk(self.graph, self.words, self.kinds, self.live, self.setting, memory, assumed,
+                            self.flat.clobbered)  # fmt: skip
+            walk.apart, walk.others = False, dict(others)
+            return walk
+
+        self.walk, self.meetings, self.assumed = settle(make, self.graph, self.barriers, self.points, self.assumed)
 
     def check_parting(self) -> None:
         """Note a finding where threads that part may come to different barriers."""
@@ -101,8 +100,9 @@ class Course:
             alone = self._to(ending & inside, inside)
             for end in sorted(ends):
                 leading = self._to((b for b in inside if end in edges[b]), inside)
-                found.append(Interval(self.graph.words[end][0], self._nodes(leading | alone)))
-            found.append(Interval(None, self._nodes(self._to(last & inside, inside) | alone)))
+                found.append(Interval(self.graph.words[end][0], self._nodes(leading | alone), self._nodes(alone)))
+            leading = self._to(last & inside, inside)
+            found.append(Interval(None, self._nodes(leading | alone), self._nodes(alone)))
         return found
 
     def _from(self, begin: int | None) -> tuple[set[int], set[int]]:

@@ -1,7 +1,7 @@
 """It is proven here where each byte of shared memory goes, and that no two bytes in one place are in use at once.
 
-Needs flat code, the addresses that accesses may have, and the block's intervals. Leaves findings, and the bytes that
-lose what they hold. Bytes with one distance never come together. So for each distance there is one set of bytes, and
+Needs flat code, the addresses that accesses may have, and the block's intervals. Leaves findings, and the new place of
+each byte. Bytes with one distance never come together. So for each distance there is one set of bytes, and
 only bytes of different sets can have one image.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from binalloc.isa.instruction import SharedVar
 from binalloc.isa.kinds import Access
-from binalloc.verify.multiplex.spread import Mask
+from binalloc.verify.multiplex.spread import Numbers
 from binalloc.verify.sharing.addresses import Reach
 from binalloc.verify.sharing.flat import Flat
 from binalloc.verify.sharing.moves import NOBODY, Bytes, Moves, shown
@@ -80,18 +80,11 @@ class Images(Moves):
             found[self.distance[n]] = found.get(self.distance[n], 0) | moved(self.touched[n], self.distance[n])
         return found
 
-    def lost(self, intervals: Iterable[Interval], span: int) -> dict[int, Mask]:
-        """Return by barrier the bytes that may have been overwritten in an interval that ends there, by others in their
-        places. span: places of the masks."""
-        found: dict[int, int] = {}
-        for interval in intervals:
-            written = self._new_places(n for n in interval.nodes if n in self.touched and self._writes(n))
-            for d, mask in written.items() if interval.end is not None else ():
-                for other, whole in self.moved.items():
-                    both = moved(whole, other) & mask if other != d else 0
-                    if both:
-                        found[interval.end] = found.get(interval.end, 0) | moved(both, -other)
-        return {n: _array(mask, span) for n, mask in sorted(found.items())}
+    def image(self) -> Numbers:
+        """Return by byte of the original's memory its new place, `NOBODY` where no access goes."""
+        distances = np.array([access.distance for access in self.accesses] + [0], np.int64)
+        used = self.owner != NOBODY
+        return np.where(used, np.arange(len(self.owner)) + distances[self.owner], NOBODY)
 
     # -- variables
 
@@ -120,12 +113,3 @@ def moved(mask: int, distance: int) -> int:
 
 def _mask(access: Bytes) -> int:
     return sum((1 << high + 1) - (1 << low) for low, high in access.ranges)
-
-
-def _array(mask: int, span: int) -> Mask:
-    """Return a set of bytes as an array of `span` places."""
-    found = np.zeros(span, np.bool_)
-    given = np.frombuffer(mask.to_bytes(mask.bit_length() // 8 + 1, "little"), np.uint8)
-    listed = np.unpackbits(given, bitorder="little")[:span].astype(np.bool_)
-    found[: len(listed)] = listed
-    return found
