@@ -226,7 +226,6 @@ def _names(fn: Function, check: _Check) -> None:
                 f"shared variable {v.name}", "lies outside the static shared memory",
                 f"bytes {v.offset}..{v.offset + v.size - 1}", f"within {fn.info.shared_bytes} bytes",
             )  # fmt: skip
-    _disjoint([(v.offset, v.size, v.name) for v in fn.shared], "shared variable", check)
     labels: set[str] = set()
     for index, name in fn.labels.items():
         _declared(name, labels, "label", check)

@@ -163,10 +163,12 @@ def _turns_line(one: ProvenTurnsJson) -> str:
     verdict = f"proven for blocks of {block}" if one["proven"] else "NOT proven"
     if one["proven"] and one["by_symbol"]:
         verdict += f"; {resting(one['by_symbol'])}"
-    how = f"use shared memory in turns, {one['scheme']}"
+    how = f"blocks use shared memory in turns, {one['scheme']}"
     if one["sharing"] is not None:
-        how = f"share memory two by two, {one['sharing']}"
-    return f"{one['kernel']}: blocks {how}: {verdict}\n"
+        how = f"blocks share memory two by two, {one['sharing']}"
+    elif one["scheme"] == "overlay":
+        how = "variables lie over one another in shared memory"
+    return f"{one['kernel']}: {how}: {verdict}\n"
 
 
 def _findings(texts: Sequence[str]) -> list[str]:

@@ -259,6 +259,7 @@ def _share(m: Making) -> list[str]:
     out = ["share", m.file("loom", "x.loom"), *m.launch(0.97), *m.machine(0.2), *m.output(0.3)]
     out += m.maybe(0.6, "--sharing", m.rng.choice(SHARINGS)) + m.maybe(0.3, "--layout", m.rng.choice(("move", "keep")))
     out += m.maybe(0.3, "--release", m.rng.choice(("opt", "postdom", "none", STRINGS[0])))
+    out += m.maybe(0.3, "--overlay") if len(out) > 6 else m.maybe(0.8, "--overlay")
     out += m.maybe(0.2, "--edges", "jump") + m.maybe(0.3, "--no-emulate") + m.maybe(0.2, "--share-slots")
     return out + m.profile(0.2)
 

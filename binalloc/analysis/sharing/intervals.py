@@ -1,8 +1,8 @@
 """This module divides the run of a block at the barriers that all its threads meet.
 
-Needs the pieces of a kernel whose barriers all are such; leaves them untouched. An *interval* is what threads of a block
-may execute between two barriers that follow one another: all come from the first one to the second. Whatever one thread
-does in an interval is behind all that others did in earlier ones.
+Needs the pieces of a kernel whose barriers all are such; leaves them untouched. An *interval* is what threads of a
+block may execute between two barriers that follow one another: all come from the first one to the second. Whatever one
+thread does in an interval is behind all that others did in earlier ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Interval:
 
 
 def undivided(memory: SharedMemory) -> BarrierSite | None:
-    """Return a barrier that does not let all running threads of the block wait for one another; None if there is none."""
+    """Return a barrier at which not all running threads of the block wait for one another; None if there is none."""
     for site in memory.barriers:
         guarded = memory.program[site.place.function].cfg.views[site.place.word].guard is not None
         if guarded or site.arrival is Arrival.SOME or not _whole(memory, site.barrier):

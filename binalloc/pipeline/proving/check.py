@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.pairs import OFF
+from binalloc.pipeline.proving.overlays import OVERLAY, prove_overlays
 from binalloc.pipeline.proving.pairs import judge_as_it_is, prove_pairs, releases_without_record
 from binalloc.pipeline.proving.turns import Three, TurnsProof, prove_turns
 from binalloc.pipeline.steps.kernels import find_kernel
@@ -48,16 +49,20 @@ def prove_kernels(
     if by_hand:
         return _by_hand(old, new, names, by_hand, block, sharing)
     made, turns = prove_turns(old, new, names, machine)
+    made, over = prove_overlays(made, new, names)
     made, pairs = prove_pairs(made, new, names, machine)
-    turns += pairs
+    turns += over + pairs
     lost = [one.missing for one in turns if one.missing]
     if any(one.module is None for one in turns):
         return SymbolicProof(names, [], lost, [], _hint(old, new), turns)
     findings, notes, unchanged = _check(made, new, names, whole=whole)
     if turns and notes:
         kernels = quoted(", ".join(one.kernel for one in turns))
-        what = "share memory" if all(one.sharing for one in turns) else "take turns"
-        made_again = f"the kernel whose blocks {what}, made again by its record"
+        if all(one.scheme == OVERLAY for one in turns):
+            what = "whose variables lie over one another"
+        else:
+            what = f"whose blocks {'share memory' if all(one.sharing for one in turns) else 'take turns'}"
+        made_again = f"the kernel {what}, made again by its record"
         notes.insert(0, f"the original of {kernels} is here {made_again}")
     return SymbolicProof(names, unchanged, lost + findings, notes, _hint(old, new) if findings else None, turns)
 

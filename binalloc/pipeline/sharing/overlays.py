@@ -75,6 +75,19 @@ def overlay_plan(memory: SharedMemory, dynamic: int) -> OverlayPlan:
     return OverlayPlan(memory, units, distances, memory.reach.size - saved, found.exact)
 
 
+def plan_again(memory: SharedMemory, distances: tuple[int, ...], size: int) -> OverlayPlan:
+    """Return the plan that a record has. distances: by unit. size: static bytes. Raises Refused where the record is one
+    of other variables."""
+    units = units_of(memory)
+    if len(units.extents) != len(distances):
+        raise Refused(
+            "the record of an overlay is one of other variables", place=memory.program.graph.kernel,
+            found=f"{len(distances)} distances", expected=f"{len(units.extents)}, one for each unit of variables",
+            remedy="Give the binary of which it was made.",
+        )  # fmt: skip
+    return OverlayPlan(memory, units, distances, size, False)
+
+
 def _refused(memory: SharedMemory, place: Place | None, what: str, found: str, expected: str) -> Refused:
     kernel = memory.program.graph.kernel
     where = kernel if place is None else f"{place.function}+{place.word}"

@@ -8,7 +8,13 @@ from binalloc.report.shapes.commands.compare import CompareJson
 from binalloc.report.shapes.commands.demo import DemoJson
 from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
 from binalloc.report.shapes.commands.inspect import InspectJson
-from binalloc.report.shapes.commands.laboratory import ReproduceJson, ReproduceSharingJson, ShareJson, SmemCostJson
+from binalloc.report.shapes.commands.laboratory import (
+    OverlayJson,
+    ReproduceJson,
+    ReproduceSharingJson,
+    ShareJson,
+    SmemCostJson,
+)
 from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
 from binalloc.report.shapes.commands.multiplex import MultiplexJson, ReproduceMultiplexJson, TurnsJson
 from binalloc.report.shapes.commands.recommend import RecommendJson
@@ -108,7 +114,13 @@ If the only kernel cannot be rewritten at all, the command fails.
 """,
     ),
     Section("multiplex", (MultiplexJson,)),
-    Section("share", (ShareJson,)),
+    Section(
+        "share",
+        (ShareJson, OverlayJson),
+        """\
+`share` prints the first object, `share --overlay` the second one.
+""",
+    ),
     Section("sweep", (SweepJson,)),
     Section(
         "reproduce",

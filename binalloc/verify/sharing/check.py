@@ -78,7 +78,7 @@ def check_shared(
 class SharingProof:
     """A proof of two kernels, of which the second one has its variables in other places, and releases."""
 
-    may_differ = UNORDERED  #: fields of the kernel's record
+    may_differ: tuple[str, ...] = UNORDERED  #: fields of the kernel's record
 
     def __init__(self, original: Module, made: Module, kernel: str, block: tuple[int, int, int] | None, private: int,
                  dynamic: int | None, slots: int | None = None) -> None:  # fmt: skip

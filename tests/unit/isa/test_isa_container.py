@@ -158,7 +158,7 @@ def test_a_bad_section_header_is_refused_by_name(section: bytes, field: str, val
         (lambda m: m.functions[0].instrs.pop(), "falls off the function's end"),
         (lambda m: m.functions[0].instrs.__setitem__(1, make("CALL", target=0)), "call of no function's start"),
         (lambda m: m.functions[0].instrs.__setitem__(1, make("BRA", target=3)), "branch off the function"),
-        (lambda m: m.functions[0].shared.append(SharedVar("b", 60, 4)), "overlaps tile"),
+        (lambda m: m.functions[0].shared.append(SharedVar("b", 62, 2, 4)), "misaligned"),
         (lambda m: m.functions[0].shared.append(SharedVar("b", 64, 4)), "outside the static shared memory"),
         (lambda m: m.functions[0].info.params.append(Param("b", 4, 4)), "overlaps a"),
         (lambda m: m.functions[0].labels.update({9: "x"}), "labels no instruction"),

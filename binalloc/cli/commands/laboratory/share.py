@@ -18,8 +18,10 @@ from binalloc.errors import UsageError
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.request import Request
+    from binalloc.pipeline.sharing.overlay import Overlaid
     from binalloc.pipeline.sharing.sharing import Shared, Wish
-    from binalloc.report.shapes.commands.laboratory import ShareJson
+    from binalloc.report.shapes.commands.laboratory import OverlayJson, ShareJson
+    from binalloc.report.shapes.parts.common import OnMachine
 
 
 @click.command()
@@ -46,14 +48,19 @@ if TYPE_CHECKING:
     "--share-slots", is_flag=True,
     help="Of a binary that was rewritten with slots: also try versions in which blocks share some of these.",
 )
+@click.option(
+    "--overlay", is_flag=True,
+    help="Lay variables over one another that never hold anything at once, so that a block needs fewer bytes; blocks "
+    "share nothing then (--sharing off), and any GPU can run the result.",
+)
 @profile_option
 @click.option("--no-emulate", is_flag=True, help="Build and prove versions alone.")
 @run_options("sms")
 @output_option
 @json_option
 def share(
-    source: GivenSource, asked: str, release: str, edges: str, layout: str, share_slots: bool, profile: str | None,
-    no_emulate: bool, options: RunOptions, output: str | None, as_json: bool,
+    source: GivenSource, asked: str, release: str, edges: str, layout: str, share_slots: bool, overlay: bool,
+    profile: str | None, no_emulate: bool, options: RunOptions, output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks share a part of their shared memory two by two, so that more blocks run, and measure the gain.
 
@@ -61,12 +68,17 @@ def share(
     until all its threads have released it or ended. Variables are moved and releases inserted; versions are proven and
     emulated under the scheduler owf, and their results compared with the original's. -o writes the fastest proven
     version. No GPU does this.
+
+    With --overlay variables that never hold anything at once get the same bytes instead, which any GPU can run.
     """
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.pipeline import Request, find_kernel
+    from binalloc.pipeline.sharing.overlay import overlay_kernel
     from binalloc.pipeline.sharing.sharing import Wish, share_kernel
     from binalloc.report.views.share import render_share, shared_json
 
+    if overlay:
+        _require_alone(asked)
     check_output(output, as_json, "-o")
     not_over(output, source.file, source.launch, source.machine, profile, option="-o")
     loaded = source.required()
@@ -79,6 +91,13 @@ def share(
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
     launch = fitting_launch(loaded, module, name)
+    if overlay:
+        with progress(as_json) as show:
+            request = Request(name, model, launch, options=options, progress=show, emulate=not no_emulate)
+            laid = overlay_kernel(module, request)
+        machine = machine_fields(module, name, source.machine, model)
+        _report_overlay(laid, request, output, data, machine, as_json=as_json)
+        return
     wish = Wish(asked, release, edges, {"auto": None, "move": True, "keep": False}[layout], share_slots)
     with progress(as_json) as show:
         request = Request(
@@ -112,3 +131,47 @@ def _written(request: Request, wish: Wish, output: str | None, data: bytes, best
         return None
     write_output(output, write_module(recorded(best, request, wish, data)))
     return output
+
+
+def _require_alone(asked: str) -> None:
+    """Raise UsageError where --overlay comes with an option for blocks that share memory."""
+    from click.core import ParameterSource
+
+    context = click.get_current_context()
+    others = [name for name in ("asked", "release", "edges", "layout")
+              if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]  # fmt: skip
+    if asked == "off":
+        others.remove("asked")
+    if others:
+        option = "--sharing" if others[0] == "asked" else f"--{others[0]}"
+        raise UsageError(
+            "blocks share nothing where variables are laid over one another", place=option,
+            found=str(context.params.get(others[0])), expected="--overlay without it, or with --sharing off",
+            remedy="Share what --overlay has written.",
+        )  # fmt: skip
+
+
+def _report_overlay(
+    laid: Overlaid, request: Request, output: str | None, data: bytes, machine: OnMachine, *, as_json: bool
+) -> None:
+    """Print what becomes of a kernel whose variables lie over one another, and write it. End with exit code 1 where it
+    is not right, where no block is gained, or where a file is asked for and the original is as fast."""
+    from binalloc.isa.sets.files import write_module
+    from binalloc.pipeline.sharing.overlay import recorded_overlay
+    from binalloc.report.views.overlay import overlay_gain, overlay_json, render_overlay
+
+    writes = output is not None and laid.right and laid.gains and not laid.slower
+    found: OverlayJson = {
+        "schema_version": SCHEMA_VERSION,
+        "kernel": request.kernel,
+        **machine,
+        **overlay_json(laid, output if writes else None),
+    }
+    if output is not None and writes:
+        write_output(output, write_module(recorded_overlay(laid, request, data)))
+    if as_json:
+        print_json(found)
+    elif output != "-":
+        say(render_overlay(found))
+    if not (laid.right and laid.gains) or (output is not None and not writes):
+        fail(f"{request.kernel}: {overlay_gain(found)}: nothing is written", 1)

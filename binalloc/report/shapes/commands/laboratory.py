@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.parts.paired import SharingReproductionJson
-from binalloc.report.shapes.parts.shared import SharedJson
+from binalloc.report.shapes.parts.shared import OverlayFields, SharedJson
 from binalloc.report.shapes.says import says
 
 
@@ -355,6 +355,12 @@ class SmemCostJson(Versioned, SmemCostFields):
 
 class ShareJson(Versioned, OnMachine, SharedJson):
     """This object is printed by `share`."""
+
+    kernel: Annotated[str, says("name of the kernel")]
+
+
+class OverlayJson(Versioned, OnMachine, OverlayFields):
+    """This object is printed by `share --overlay`."""
 
     kernel: Annotated[str, says("name of the kernel")]
 

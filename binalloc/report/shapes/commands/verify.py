@@ -112,7 +112,13 @@ class ProvenTurnsJson(TypedDict):
     """This object says what is proven of a kernel whose blocks use shared memory in turns, or share it two by two."""
 
     kernel: Annotated[str, says("name of the kernel")]
-    scheme: Annotated[str, says("the version that it is by the binary's record, as `multiplex` names it in its table")]
+    scheme: Annotated[
+        str,
+        says(
+            "the version that it is by the binary's record, as `multiplex` names it in its table; `share` with pairs "
+            "and private bytes; or `overlay`"
+        ),
+    ]
     block: Annotated[list[int], says("threads of the original's blocks along x, y and z; of others nothing is proven")]
     proven: Annotated[
         bool,

@@ -223,6 +223,40 @@ class SharedJson(TypedDict):
     profile: Annotated[WeighingProfile | None, says("profile by which code is weighted; null: its loops")]
 
 
+class OverlaidBlockJson(TypedDict):
+    """This object is what a block needs, and how many of them an SM holds."""
+
+    shared_bytes: Annotated[int, says("bytes of shared memory of a block, dynamic ones included")]
+    blocks_per_sm: Annotated[int, says("blocks that an SM holds")]
+    limits: Annotated[list[str], says("resources that keep an SM from holding more")]
+    cycles: Annotated[int | None, says("emulated cycles; null where it was not run to its end")]
+
+
+class OverlaidUnitJson(TypedDict):
+    """This object says where variables lie."""
+
+    variables: Annotated[list[str], says("variables that keep their distance")]
+    bytes: Annotated[int, says("bytes from the first one's begin to the last one's end")]
+    first: Annotated[int, says("address of the first byte in the original")]
+    address: Annotated[int, says("address of the first byte now")]
+    over: Annotated[list[str], says("variables that have some of the same bytes now")]
+
+
+class OverlayFields(TypedDict):
+    """This object is what becomes of a kernel whose variables lie over one another."""
+
+    before: Annotated[OverlaidBlockJson, says("a block of the original")]
+    after: Annotated[OverlaidBlockJson, says("a block whose variables lie over one another")]
+    variables: Annotated[list[OverlaidUnitJson], says("variables of the block, by address in the original")]
+    least: Annotated[bool, says("whether fewer bytes are known to be impossible for these variables")]
+    proven: Annotated[bool, says("whether the checker has proven it, for all launches with such blocks")]
+    unproven: Annotated[str | None, says("why it is not proven; null if it is")]
+    ended: Annotated[str | None, says("why its run did not end well; null if it did, or if it was not run")]
+    same_results: Annotated[bool | None, says("whether it left the same as the original; null where it was not run")]
+    speedup: Annotated[float | None, says("the original's emulated cycles over these; null where there are none")]
+    output: Annotated[str | None, says("file that was written; null for none")]
+
+
 class SharingJson(TypedDict):
     """This object says how blocks could share a part of their memory, two by two."""
 

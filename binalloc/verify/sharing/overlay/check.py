@@ -151,7 +151,9 @@ def _by_ended(course: Course, contents: Contents) -> dict[int, Mask]:
     """Return by barrier the bytes whose places threads may have written to that ended before, since the last one."""
     found: dict[int, Mask] = {}
     for interval in course.intervals():
-        for n in interval.alone if interval.end is not None else ():
+        if interval.end is None:
+            continue
+        for n in interval.alone:
             reach, memory = course.walk.reach.get(n), course.flat.nodes[n].view.memory
             if reach is not None and memory is not None and memory.access != Access.LOAD:
                 mask = contents.displaced(contents.bytes(reach, memory.size))

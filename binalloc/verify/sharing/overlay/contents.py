@@ -2,8 +2,8 @@
 
 Needs the new place of each byte; changes states. Each byte of the original has two places in a state. The first says
 whether it may have been written. The second, its *shadow*, says whether another byte in its place may have been written
-since the last barrier. When the next barrier opens, a byte with both is stale: in no interval both of them are accessed,
-so nobody has read it meanwhile.
+since the last barrier. When the next barrier opens, a byte with both is stale: in no interval both of them are
+accessed, so nobody has read it meanwhile.
 """
 
 from __future__ import annotations

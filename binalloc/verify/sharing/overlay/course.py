@@ -1,8 +1,8 @@
 """The course of a block through a flat kernel is walked here, from one barrier to the next.
 
-Needs flat code in which every barrier lets all threads of the block wait, and the block's size. Leaves a `Course`. It is
-checked that threads which part meet again before they come to different barriers. So all threads of the block that have
-not ended come to the same barriers one after the other, and an *interval* is the code between two of them.
+Needs flat code in which every barrier lets all threads of the block wait, and the block's size. Leaves a `Course`. It
+is checked that threads which part meet again before they come to different barriers. So all threads of the block that
+have not ended come to the same barriers one after the other, and an *interval* is the code between two of them.
 """
 
 from __future__ import annotations
