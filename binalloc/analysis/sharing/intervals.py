@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from binalloc.analysis.shared.barriers import Arrival, BarrierSite, early_ends
+from binalloc.analysis.shared.barriers import Arrival
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.pieces import Pieces
-from binalloc.isa.interface.barriers import Barrier
-from binalloc.isa.interface.places import LANES
+from binalloc.analysis.sharing.arrivals import Arrivals
 
 
 @dataclass(frozen=True)
@@ -26,19 +25,11 @@ class Interval:
     pieces: frozenset[int]  #: what threads may execute in it
 
 
-def undivided(memory: SharedMemory) -> BarrierSite | None:
-    """Return a barrier at which not all running threads of the block wait for one another; None if there is none."""
-    for site in memory.barriers:
-        guarded = memory.program[site.place.function].cfg.views[site.place.word].guard is not None
-        if guarded or site.arrival is Arrival.SOME or not _whole(memory, site.barrier):
-            return site
-    return None
-
-
 def divided(memory: SharedMemory) -> SharedMemory:
     """Return the memory with all barriers as ones of all threads, and with no bytes left out.
 
-    memory: one of which `undivided` is None. Threads that have ended are not waited for, and access nothing any more.
+    memory: one whose running threads all come to the same barriers (`arrivals`). Threads that have ended are not waited
+    for, and access nothing any more.
     """
     barriers = [
         replace(site, arrival=Arrival.ALL, barrier=site.barrier._replace(threads=0)) for site in memory.barriers
@@ -46,30 +37,25 @@ def divided(memory: SharedMemory) -> SharedMemory:
     return replace(memory, barriers=barriers, common=memory.common.only(0), private=0)
 
 
-def _whole(memory: SharedMemory, barrier: Barrier) -> bool:
-    threads = memory.ranges.threads
-    every = -(-threads.count // LANES) * LANES if threads.size is not None else 0
-    return barrier.waits and barrier.threads in (0, every)
+def intervals(found: Pieces, arrivals: Arrivals) -> list[Interval]:
+    """Return the intervals of a block's runs, by the barriers at their begins.
 
-
-def intervals(found: Pieces) -> list[Interval]:
-    """Return the intervals of a block's runs, by the barriers at their begins."""
-    barriers = [n for n, piece in enumerate(found.all) if piece.barrier]
-    single = _single_ends(found)
+    A thread that goes to no barrier any more ends before the next one opens, so what it does is in the same interval.
+    """
+    barriers = {n for n, piece in enumerate(found.all) if piece.barrier}
+    single = {
+        found.last[b]: [found.first[to] for to in arrivals.leaving(b)] for b in found.cfg.rpo if arrivals.leaving(b)
+    }
     out = []
-    for begin in (None, *barriers):
+    for begin in (None, *sorted(barriers)):
         starts = [found.first[found.cfg.rpo[0]]] if begin is None else found.all[begin].succs
         inside = _closed(found, starts, forward=True)
-        reached = frozenset(inside)
-        ending = reached if single is None else _closed(found, single & inside, forward=False) & reached
-        for end in barriers:
-            if end in inside:
-                leading = _closed(found, [end], forward=False, first=True) & reached
-                out.append(Interval(begin, end, frozenset((leading | ending) - set(barriers))))
         last = {n for n in inside if not found.all[n].succs}
-        if last:
-            leading = _closed(found, last, forward=False) & reached
-            out.append(Interval(begin, None, frozenset((leading | ending) - set(barriers))))
+        for end in [*sorted(barriers & inside), None] if last else sorted(barriers & inside):
+            leading = _closed(found, last if end is None else [end], forward=False, first=True) & inside - barriers
+            alone = [to for n in leading & single.keys() for to in single[n]]
+            leading |= _closed(found, alone, forward=True) & inside
+            out.append(Interval(begin, end, frozenset(leading)))
     return out
 
 
@@ -87,13 +73,3 @@ def _closed(found: Pieces, starts: Iterable[int], *, forward: bool, first: bool 
         if not found.all[n].barrier or n in begun:
             work += found.all[n].succs if forward else found.all[n].preds
     return seen
-
-
-def _single_ends(found: Pieces) -> set[int] | None:
-    """Return the pieces in which single threads may end while others go on; None where that is in a called function."""
-    words = set()
-    for place in early_ends(found.memory.scopes):
-        if place.function != found.memory.program.graph.kernel:
-            return None
-        words.add(place.word)
-    return {n for n, piece in enumerate(found.all) if not words.isdisjoint(range(piece.start, piece.end))}

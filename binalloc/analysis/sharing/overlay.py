@@ -1,7 +1,7 @@
 """This module finds which variables of a block's shared memory never hold anything at the same time.
 
-Needs a `SharedMemory` whose barriers all are met by all running threads (`intervals.undivided`), and its units; leaves
-both untouched. Two units *meet*, and may share no byte, in either of two cases:
+Needs a `SharedMemory` whose barriers all running threads meet (`arrivals`), and its units; leaves both untouched. Two
+units *meet*, and may share no byte, in either of two cases:
 
 - Both are accessed in one interval between two barriers: there nothing keeps one thread's access behind another's.
 - One holds something across an interval in which the other is written: it may have been written before, and may be read
@@ -19,6 +19,7 @@ from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.overwritten import set_kills
 from binalloc.analysis.shared.pieces import Pieces, pieces
 from binalloc.analysis.shared.place import Place
+from binalloc.analysis.sharing.arrivals import Arrivals
 from binalloc.analysis.sharing.intervals import Interval, divided, intervals
 from binalloc.analysis.sharing.units import Units
 from binalloc.bitset import bits
@@ -52,7 +53,7 @@ def meetings(memory: SharedMemory, units: Units) -> Meetings:
     touched = [a | b for a, b in zip(reads, writes, strict=True)]
     readers = {k: _place(found, n) for n in reversed(range(len(found.all))) for k in bits(reads[n])}
     out = Meetings([0] * len(extents), {})
-    for each in intervals(found):
+    for each in intervals(found, Arrivals(memory)):
         _beside(found, each, touched, out)
         if each.begin is not None and each.end is not None:
             through = _units(extents, held[each.begin] & held[each.end])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.place import Place
-from binalloc.analysis.sharing.intervals import undivided
+from binalloc.analysis.sharing.arrivals import Arrivals
 from binalloc.analysis.sharing.overlay import Meeting, Meetings, meetings
 from binalloc.analysis.sharing.touching import aligned, staying
 from binalloc.analysis.sharing.units import ACCESS_BYTES, Extent, Units, units_of
@@ -97,9 +97,10 @@ def _refused(memory: SharedMemory, place: Place | None, what: str, found: str, e
 
 def _require_divided(memory: SharedMemory) -> None:
     """Raise Refused for a barrier that not all threads of the block meet."""
-    site = undivided(memory)
-    if site is not None:
-        parted = "" if site.reason is None else f", as threads part at {site.reason.function}+{site.reason.word}"
+    kept = Arrivals(memory).keeping()
+    if kept is not None:
+        site, branch = kept
+        parted = "" if branch is None else f", as threads part at {branch.function}+{branch.word}"
         raise _refused(memory, site.place, "not all threads of the block meet at a barrier",
                        f"a barrier for some of them{parted}", "barriers of the whole block")  # fmt: skip
 
