@@ -2,8 +2,8 @@
 
 Needs the new place of each byte; changes states. Each byte of the original has two places in a state. The first says
 whether it may have been written. The second, its *shadow*, says whether another byte in its place may have been written
-since the last barrier. When the next barrier opens, a byte with both is stale: in no interval both of them are
-accessed, so nobody has read it meanwhile.
+afterwards, since the last barrier. When the next barrier opens, a byte with a shadow is stale: in no interval both of
+them are accessed, so nobody has read it meanwhile.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Contents(Memory):
         return found
 
     def store(self, state: State, address: Spread, size: int, surely: Mask, touched: Mask) -> None:
-        """Let threads store; see `Memory.store`."""
+        """Let threads store; see `Memory.store`. Only bytes can lose something that were written on the way here."""
         super().store(state, address, size, surely, touched)
-        shadows = np.roll(self.displaced(touched), self.bytes_)
+        shadows = np.roll(self.displaced(touched) & state.written, self.bytes_)
         if (shadows & ~state.written).any():
             state.written = state.written | shadows
 
