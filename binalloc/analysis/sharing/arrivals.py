@@ -88,7 +88,7 @@ class Arrivals:
         """Return the ways from a block that lead to a barrier, in this function or in one that called it."""
         cfg = self.memory.program[name].cfg
         on = self._barriers[name]
-        ways = [b for b in cfg.succs[block] if on & reached(cfg.succs, [b])]
+        ways: list[int] = [b for b in cfg.succs[block] if on & reached(cfg.succs, [b])]
         last = cfg.views[cfg.blocks[block].end - 1].control
         return [*ways, -1] if last == Flow.RETURN and name != self.memory.program.graph.kernel else ways
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from binalloc.analysis.shared.barriers import Arrival
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.pieces import Pieces
+from binalloc.analysis.shared.reach import Reach, Reached
 from binalloc.analysis.sharing.arrivals import Arrivals
 
 
@@ -25,16 +26,25 @@ class Interval:
     pieces: frozenset[int]  #: what threads may execute in it
 
 
-def divided(memory: SharedMemory) -> SharedMemory:
+class _Known(Reach):
+    """The reach of accesses that are known already."""
+
+    def __init__(self, reach: Reach, accesses: list[Reached]) -> None:
+        super().__init__(reach.ranges, reach.size)
+        self.accesses = accesses
+
+
+def divided(memory: SharedMemory, accesses: list[Reached]) -> SharedMemory:
     """Return the memory with all barriers as ones of all threads, and with no bytes left out.
 
-    memory: one whose running threads all come to the same barriers (`arrivals`). Threads that have ended are not waited
+    accesses: all of them, with what is known of each. memory: one whose running threads all come to the same barriers (`arrivals`). Threads that have ended are not waited
     for, and access nothing any more.
     """
     barriers = [
         replace(site, arrival=Arrival.ALL, barrier=site.barrier._replace(threads=0)) for site in memory.barriers
     ]
-    return replace(memory, barriers=barriers, common=memory.common.only(0), private=0)
+    reach = _Known(memory.reach, accesses)
+    return replace(memory, reach=reach, barriers=barriers, common=memory.common.only(0), private=0)
 
 
 def intervals(found: Pieces, arrivals: Arrivals) -> list[Interval]:
