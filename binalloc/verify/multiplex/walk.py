@@ -263,8 +263,7 @@ class Walk:
         assert memory is not None
         if memory.space != Space.SHARED:
             return False
-        terms = [] if memory.base is None else [(self._read(state, memory.base.index), 1)]
-        address = total(memory.offset, terms, self.setting.threads, all(t.same for t, _ in terms))
+        address = self._address(n, word.view, state)
         runs = state.may & (truth.high == 1)
         if not runs.any():
             return False
@@ -283,6 +282,13 @@ class Walk:
             return False
         self.common[n] = self.common.get(n, False) | touched
         return True
+
+    def _address(self, n: int, view: View, state: State) -> Spread:
+        """Return the addresses of an access."""
+        memory = view.memory
+        assert memory is not None
+        terms = [] if memory.base is None else [(self._read(state, memory.base.index), 1)]
+        return total(memory.offset, terms, self.setting.threads, all(t.same for t, _ in terms))
 
     # -- ends of blocks
 

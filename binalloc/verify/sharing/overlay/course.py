@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from binalloc.bitset import bits
+from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.graph import Graph, Meetings
 from binalloc.verify.multiplex.living import live_at
-from binalloc.verify.multiplex.memory import Memory
-from binalloc.verify.multiplex.spread import Mask
+from binalloc.verify.multiplex.memory import Memory, Range
+from binalloc.verify.multiplex.spread import Mask, Spread
+from binalloc.verify.multiplex.state import State
 from binalloc.verify.multiplex.together import settle
 from binalloc.verify.multiplex.walk import Assumed, Walk
 from binalloc.verify.multiplex.words import Setting, Word
@@ -31,6 +35,20 @@ class Interval:
     end: int | None  #: node of the barrier at its end, None where all threads end
     nodes: frozenset[int]  #: what they may execute
     alone: frozenset[int]  #: what single threads among them may execute that do not come to its end
+
+
+class _Walk(FlatWalk):
+    """This walk knows where threads are together, and of some accesses which bytes they keep to."""
+
+    apart = False
+    within: Mapping[int, Range]
+
+    def _address(self, n: int, view: View, state: State) -> Spread:
+        found = super()._address(n, view, state)
+        if n not in self.within or view.memory is None:
+            return found
+        first, last = self.within[n][0], self.within[n][1] - view.memory.size + 1
+        return Spread(np.clip(found.low, first, last), np.clip(found.high, first, last), found.same)
 
 
 class Course:
@@ -66,16 +84,20 @@ class Course:
         point = node.pair.new.fn.reconvergence(node.n)
         return None if point is None else n - node.n + point
 
-    def run(self, memory: Memory | None = None, others: Mapping[int, Mask] | None = None) -> None:
+    def run(
+        self, memory: Memory | None = None, others: Mapping[int, Mask] | None = None,
+        within: Mapping[int, Range] | None = None,
+    ) -> None:  # fmt: skip
         """Walk. memory: what follows shared memory; None where nothing does. others: by node of a barrier, the bytes
-        that are stale from there on, if they were written before. Raises TooLong."""
+        that are stale from there on, if they were written before. within: by node the first and last byte that an
+        access may touch, where that is known. Raises TooLong."""
         memory, others = memory or Memory(self.span, False), others or {}
         self.assumed.strewn = {}  # bytes are in other places now
 
         def make(assumed: Assumed) -> Walk:
-            walk = FlatWalk(self.graph, self.words, self.kinds, self.live, self.setting, memory, assumed,
-                            self.flat.clobbered)  # fmt: skip
-            walk.apart, walk.others = False, dict(others)
+            walk = _Walk(self.graph, self.words, self.kinds, self.live, self.setting, memory, assumed,
+                         self.flat.clobbered)  # fmt: skip
+            walk.others, walk.within = dict(others), within or {}
             return walk
 
         self.walk, self.meetings, self.assumed = settle(make, self.graph, self.barriers, self.points, self.assumed)
