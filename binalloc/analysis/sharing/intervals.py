@@ -37,8 +37,8 @@ class _Known(Reach):
 def divided(memory: SharedMemory, accesses: list[Reached]) -> SharedMemory:
     """Return the memory with all barriers as ones of all threads, and with no bytes left out.
 
-    accesses: all of them, with what is known of each. memory: one whose running threads all come to the same barriers (`arrivals`). Threads that have ended are not waited
-    for, and access nothing any more.
+    accesses: all of them, with what is known of each. memory: one whose running threads all come to the same barriers
+    (`arrivals`). Threads that have ended are not waited for, and access nothing any more.
     """
     barriers = [
         replace(site, arrival=Arrival.ALL, barrier=site.barrier._replace(threads=0)) for site in memory.barriers
