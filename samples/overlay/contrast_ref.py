@@ -1,0 +1,19 @@
+"""What contrast leaves: how much brighter the surroundings of each pixel are than those of all pixels of its tile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+TILE, BOX = 32, 17
+
+
+def reference(inputs: dict[str, Any], launch: Any) -> dict[str, Any]:
+    width = inputs["width"]
+    image = inputs["image"].reshape(-1, width).astype(np.int64)
+    sums = np.lib.stride_tricks.sliding_window_view(image, (BOX, BOX)).sum(axis=(2, 3)) // (BOX * BOX)
+    outs = width - BOX + 1
+    tiles = sums[:outs, :outs].reshape(outs // TILE, TILE, outs // TILE, TILE)
+    means = tiles.sum(axis=(1, 3), keepdims=True) // (TILE * TILE)
+    return {"out": (tiles - means).reshape(outs, outs).astype(np.int32)}
