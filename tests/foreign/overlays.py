@@ -119,7 +119,7 @@ def of_samples(machines: list[str]) -> Iterator[Row]:
 
 
 def launched(loaded: Launch | Program) -> set[tuple[str, Three, int]]:
-    """The kernels that are launched, with block size and dynamic bytes. In a sequence of launches these may be computed:
+    """The kernels that are launched, with block size and dynamic bytes. In a sequence of launches they may be computed:
     numbers are taken as they are at its begin; what also needs a loop's variable or an element is left out."""
     if isinstance(loaded, Launch):
         return {(loaded.kernel, loaded.block, loaded.dynamic_shared)}
