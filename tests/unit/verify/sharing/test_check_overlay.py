@@ -133,6 +133,8 @@ def test_threads_may_end_before_but_what_they_write_counts() -> None:
     """
     begin, end = OTHER + "STS.32 [R1], R0\n" + BARRIER + last, "LDS.32 R3, [R2-0x80]\n" + END
     assert kinds(judged(begin + end)) == {"overlap"}
+    meanwhile = begin + "LDS.32 R3, [R2-0x80]\n" + BARRIER + END
+    assert kinds(judged(meanwhile)) == {"overlap"}
     assert kinds(judged(begin + BARRIER + end)) == {"contents"}
     own = end.replace("[R2-0x80]", "[R2]")  # words that those who ended had nothing to do with
     assert judged(begin + own).ok
