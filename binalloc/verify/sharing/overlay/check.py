@@ -138,8 +138,8 @@ class _Proof(SharingProof):
 
     def _images(self, course: Course, flat: Flat, old: Function, new: Function) -> Images:
         """Judge what the last walk shows, but for the contents of bytes."""
-        images = Images(flat, Reach(dict(course.walk.reach), {}, 0), old.info.shared_bytes, new.info.shared_bytes,
-                        self.dynamic or 0)  # fmt: skip
+        reach = Reach(dict(course.walk.reach), {}, 0)
+        images = Images(flat, reach, old, new.info.shared_bytes, self.dynamic or 0)
         images.check()
         course.check_parting()
         if not any(node.pair.findings for node in flat.nodes):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from binalloc.isa.instruction import SharedVar
+from binalloc.isa.instruction import Function, SharedVar
 from binalloc.isa.kinds import Access
 from binalloc.verify.multiplex.spread import Numbers
 from binalloc.verify.sharing.addresses import Reach
@@ -23,9 +23,9 @@ from binalloc.verify.sharing.overlay.course import Interval
 class Images(Moves):
     """The images of a kernel's bytes are where its accesses find them. Sets of bytes are masks."""
 
-    def __init__(self, flat: Flat, reach: Reach, static: int, size: int, dynamic: int) -> None:
-        """static: bytes of the original's static memory. size: those of the new one."""
-        super().__init__(flat, reach, static, dynamic)
+    def __init__(self, flat: Flat, reach: Reach, kernel: Function, size: int, dynamic: int) -> None:
+        """kernel: the original's. size: bytes of the new one's static memory."""
+        super().__init__(flat, reach, kernel, dynamic)
         self.room = size + dynamic
         self.touched = {access.node: _mask(access) for access in self.accesses}
         self.distance = {access.node: access.distance for access in self.accesses}
