@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
     from binalloc.pipeline.policies.policy import Choice
     from binalloc.pipeline.running.program import run_program
+    from binalloc.pipeline.sharing.kernel import share
+    from binalloc.pipeline.sharing.sharing import Sharing
     from binalloc.pipeline.steps.build import build_version
     from binalloc.pipeline.steps.version import Tried
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
@@ -89,6 +91,7 @@ __all__ = [
     "Request",
     "Result",
     "RunOptions",
+    "Sharing",
     "SurfaceArray",
     "TextureArray",
     "Tried",
@@ -120,6 +123,7 @@ __all__ = [
     "run_program",
     "save",
     "schedule",
+    "share",
     "sweep_kernel",
     "write_module",
 ]
@@ -151,6 +155,8 @@ _HOMES = {
     "pipeline.policies.policy": ("Choice",),
     "pipeline.running.program": ("run_program",),
     "pipeline.advice.recommend": ("Recommendation", "recommend"),
+    "pipeline.sharing.kernel": ("share",),
+    "pipeline.sharing.sharing": ("Sharing",),
     "pipeline.steps.build": ("build_version",),
     "pipeline.steps.version": ("Tried",),
     "pipeline.sweeping.kernel": ("sweep_kernel",),

@@ -145,6 +145,8 @@ def _rewrite(m: Making) -> list[str]:
     out += m.profile(0.2) + m.maybe(0.2, "--inline", m.rng.choice((*WAYS, m.rng.choice(STRINGS))))
     out += m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate") + m.maybe(0.3, "--explain")
     out += m.maybe(0.1, "--multiplex", m.rng.choice((*MULTIPLEX, m.rng.choice(STRINGS)))) + m.maybe(0.05, "--whole-gpu")
+    out += m.maybe(0.2, "--sharing", m.rng.choice(SHARINGS))
+    out += m.maybe(0.05, "--schedulers", m.rng.choice(("owf", "lrr,oldest", *STRINGS[:2])))
     return out + m.maybe(0.3, "--allocator", m.rng.choice((*HEURISTICS, m.rng.choice(STRINGS))))
 
 
@@ -211,6 +213,7 @@ def _compare(m: Making) -> list[str]:
 def _recommend(m: Making) -> list[str]:
     out = ["recommend", m.file("loom", "x.loom"), *m.kernel_name(0.2), *m.machine(0.3), *m.profile(0.2)]
     out += ["--policy", m.rng.choice(("unified", "unified", "model", "measured", "exhaustive", *STRINGS[:2]))]
+    out += m.maybe(0.1, "--sharing", m.rng.choice(SHARINGS))
     return [*out, *m.maybe(0.3, "--reading", m.rng.choice(("spills", "smem-fit", *STRINGS[:2])))]
 
 
@@ -226,6 +229,7 @@ def _sweep(m: Making) -> list[str]:
     out += ["--levels", m.rng.choice((*["1", "1,2", "8", "upwards"] * 5, m.integer(), STRINGS[0]))]
     out += ["--allocators", m.rng.choice((*["local"] * 20, "unified,local", *STRINGS[:2]))]
     out += m.maybe(0.05, "--multiplex", m.rng.choice((*MULTIPLEX, STRINGS[0])))
+    out += m.maybe(0.1, "--sharing", ",".join(m.rng.choice(SHARINGS) for _ in range(m.rng.randrange(1, 4))))
     return out + m.maybe(0.1, "--schedulers", m.rng.choice(("gto", "lrr,oldest", *STRINGS[:2])))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from binalloc.isa.sets.files import load
 from tests.support.kits.cli import call, refused
 from tests.support.paths import sample_file
-from tests.unit.cli.commands.pairs.conftest import Shareable
+from tests.unit.cli.commands.pairs.conftest import Shareable, shareable
 
 
 def test_slots_are_private_bytes_of_each_block(queens: Shareable) -> None:
@@ -35,6 +36,17 @@ def test_slots_are_private_bytes_of_each_block(queens: Shareable) -> None:
             assert ran["cycles"] == found["rewritten"]["cycles"]
     answer = call("verify", queens.binary, made, "--machine", "gpgpusim-sharing")
     assert f"NQU: blocks share memory two by two, {taken['sharing']}: proven for blocks of 64 x 1 x 1" in answer.out
+    assert answer.code == 0, answer.out
+
+
+def test_the_version_made_again_has_the_slots_of_the_binary(tmp_path: Path) -> None:
+    """Slots leave fewer private bytes for variables, so that here other ones lie in the shared part."""
+    cosine = shareable("DCT4", "gpgpusim-sharing", tmp_path)
+    made = str(tmp_path / "made.loom")
+    line = ["rewrite", cosine.binary, *cosine.launch, "--registers", "12", "--slots", "4", "--sharing", "auto"]
+    found = call(*line, "-o", made, "--json").json
+    assert (found["rewritten"]["slots"], found["pairs"]["chosen"]["private_bytes"]) == (4, 16384 - 3 * 4224)
+    answer = call("verify", cosine.binary, made, "--machine", "gpgpusim-sharing")
     assert answer.code == 0, answer.out
 
 
