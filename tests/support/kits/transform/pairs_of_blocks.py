@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -69,6 +70,14 @@ def ran(module: Module, launch: Launch, machine: Machine, **options: object) -> 
 
 def same(one: Result, other: Result) -> bool:
     return all(np.array_equal(one.buffers[k], other.buffers[k]) for k in one.buffers)
+
+
+def in_step(code: Module, launch: Launch, machine: Machine, options: Mapping[str, object]) -> bool:
+    """Whether per-cycle bookkeeping and event-skipping agree on all counters of a run."""
+    fast, slow = (
+        ran(code, launch, machine, **options, check=False, race=False, reference=slowly) for slowly in (False, True)
+    )
+    return (fast.cycles, fast.stats) == (slow.cycles, slow.stats)
 
 
 def planned(module: Module, launch: Launch, machine: Machine) -> Plans:
