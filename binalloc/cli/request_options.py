@@ -29,7 +29,6 @@ from binalloc.cli.tables import (
     reading_option,
     solver_limit_option,
 )
-from binalloc.emulator.host.pairs import OFF as NO_PAIRS
 from binalloc.errors import UsageError
 from binalloc.pipeline.turns import OFF
 from binalloc.transform.allocators.allocator import CPSAT
@@ -105,7 +104,7 @@ class GivenRequest:
     @property
     def shares(self) -> bool:
         """Return whether versions are tried whose blocks share memory two by two."""
-        return self.sharing not in ("", NO_PAIRS)
+        return self.sharing not in ("", OFF)
 
     def require_consistent(self) -> None:
         """Raise UsageError if options contradict each other, or if an option needs another one that is missing."""

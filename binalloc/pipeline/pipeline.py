@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.pairs import OFF as NO_PAIRS
 from binalloc.errors import Hint, Refused, UsageError
@@ -27,8 +28,6 @@ from binalloc.pipeline.own_machine import at_home
 from binalloc.pipeline.policies.levels import own_level
 from binalloc.pipeline.policies.table import POLICIES, UNIFIED, find_policy
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.sharing.choice import PairsChoice, Sharer, require_shareable
-from binalloc.pipeline.sharing.paired import Paired
 from binalloc.pipeline.steps.build import build_unproven, build_version
 from binalloc.pipeline.steps.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.steps.kernels import find_kernel, reachable
@@ -40,6 +39,10 @@ from binalloc.pipeline.turns import OFF
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE
+
+if TYPE_CHECKING:
+    from binalloc.pipeline.sharing.choice import PairsChoice, Sharer
+    from binalloc.pipeline.sharing.paired import Paired
 
 __all__ = [
     "Outcome",
@@ -175,6 +178,8 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
         require_multiplexable(_explicit(request), running)
         request = replace(request, sampled=False)
     if request.sharing != NO_PAIRS:
+        from binalloc.pipeline.sharing.choice import Sharer, require_shareable
+
         require_shareable(request, running)
     try:
         original = Original(baseline(module, request))

@@ -67,7 +67,7 @@ def test_a_release_in_front_of_an_access_is_found_behind_allocation(monkeypatch:
 def test_what_is_not_proven_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from binalloc.verify.report import CheckReport, Finding
 
-    failed = CheckReport(False, [Finding("release", "k", 3, "3", "said so")])
+    failed = CheckReport(False, [Finding("release", "said so")])
     monkeypatch.setattr(paired, "check_shared", lambda *_: failed)
     with pytest.raises(Refused, match="it could not be proven that blocks of SRAD2 may share memory"):
         maker("SRAD2").allocated(Budget(0, 10, 0))
