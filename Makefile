@@ -20,6 +20,8 @@ warm: $(STAMP)
 
 demo: $(STAMP)
 	$(BIN)/python -m binalloc demo --machine gtx680 --host-steps
+	$(BIN)/python -m binalloc rewrite samples/sharing/srad/SRAD2.ptx --machine gpgpusim-sharing --sharing auto \
+		--launch samples/sharing/srad/SRAD2.toml --size test
 
 # A quarter of the random cases: which one follows from the commit. All of them: make test-full.
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo none)
