@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from binalloc.emulator.host.pairs import OFF
 from binalloc.errors import running
 from binalloc.launch.types import CompareMode
 
@@ -82,7 +83,8 @@ def compare_launches(
     options: RunOptions,
     progress: Callable[[str], None],
 ) -> ComparedRuns:
-    """Run one launch with both binaries, and compare the results. Raises what `run_launch` raises."""
+    """Run one launch with both binaries, and compare the results. Blocks of the original share nothing, whatever the
+    options say of the rewritten one: with other slots it may have no such pairs. Raises what `run_launch` raises."""
     from binalloc.emulator.runs.run import run_launch
     from binalloc.launch.file import compare, compare_globals, variable_name
     from binalloc.launch.merged import fitting
@@ -99,7 +101,8 @@ def compare_launches(
     for which, module, own in zip(("original", "rewritten"), (old, new), launches, strict=True):
         with running(f"the {which}"):
             notify = run_progress(f"{kernel}, {which}", progress)
-            results.append(run_launch(module, kernel, own, replace(options, progress=notify)))
+            how = replace(options, sharing=OFF) if which == "original" else options
+            results.append(run_launch(module, kernel, own, replace(how, progress=notify)))
     before, after = results
     differences = compare(launch, before.buffers, after.buffers)
     differences += compare_globals(launch, before.globals, after.globals)
@@ -132,6 +135,7 @@ def _first_store(
     data = results[d.name]
     offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize + d.offset
     size = data.itemsize if d.bytes is None else d.bytes
-    stores = [first_store(m, kernel, launch, d.name, offset, size, options) for m in (old, new)]
+    alone = replace(options, sharing=OFF)
+    stores = [first_store(m, kernel, launch, d.name, offset, size, o) for m, o in ((old, alone), (new, options))]
     named = [str(store) if store else None for store in stores]
     return FirstStore(d.element, d.expected, d.actual, named[0], named[1])

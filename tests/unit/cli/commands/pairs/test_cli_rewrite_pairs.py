@@ -48,6 +48,11 @@ def test_the_version_made_again_has_the_slots_of_the_binary(tmp_path: Path) -> N
     assert (found["rewritten"]["slots"], found["pairs"]["chosen"]["private_bytes"]) == (4, 16384 - 3 * 4224)
     answer = call("verify", cosine.binary, made, "--machine", "gpgpusim-sharing")
     assert answer.code == 0, answer.out
+    option = found["pairs"]["chosen"]["sharing"]
+    both = call("verify", cosine.binary, made, *cosine.launch, "--sharing", option, "--scheduler", "owf", "--json").json
+    assert (both["verified"], both["same_results"]) == (True, True)
+    unshared = call("run", cosine.binary, *cosine.launch, "--scheduler", "owf", "--json").json["cycles"]
+    assert both["cycles"] == {"original": unshared, "rewritten": found["rewritten"]["cycles"]}
 
 
 def test_what_each_technique_gives(srad: Shareable) -> None:
