@@ -32,7 +32,7 @@ from tests.support.kits.transform.pairs_of_blocks import (
     same,
     with_variables,
 )
-from tests.support.kits.transform.slotted_pairs import slotted
+from tests.support.kits.transform.slotted_pairs import slotted, unshared
 from tests.support.kits.transform.wide_cases import Report
 from tests.support.programs.builder import program
 
@@ -90,7 +90,7 @@ def _with_slots(report: Report, module: Module, launch: Launch, rng: random.Rand
     made = rng.choice(found.made)
     code, machine = made.version.module, found.machine
     report.counts["with slots" if made.version.slots else "with few registers"] += 1
-    expected = ran(schedule(module, machine), launch, machine)
+    expected = unshared(module, launch, machine)
     for k, scheduler in enumerate(SCHEDULERS):
         for sharing in ("off", made.record.option):
             options = {"scheduler": scheduler, "sms": 3 if (report.seed + k) % 2 else 1, "sharing": sharing}

@@ -10,11 +10,10 @@ import pytest
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
-from binalloc.transform.schedule.schedule import schedule
 from tests.support.generator.transform.exchanges import exchanging
 from tests.support.generator.transform.wide_exchanges import widely_exchanging
 from tests.support.kits.transform.pairs_of_blocks import in_step, ran, same, with_variables
-from tests.support.kits.transform.slotted_pairs import Slotted, slotted
+from tests.support.kits.transform.slotted_pairs import Slotted, slotted, unshared
 from tests.support.programs.builder import program
 
 SEEDS = 32
@@ -34,7 +33,7 @@ def test_blocks_with_slots_that_share_leave_the_same(seed: int) -> None:
         assert "no block is gained" in found.refused or "no room for a pair" in found.refused
         return
     machine = found.machine
-    expected = ran(schedule(module, machine), launch, machine)
+    expected = unshared(module, launch, machine)
     for made in (found.made[0], found.made[-1]):
         code, pairing = made.version.module, made.plan.pairing
         for scheduler in SCHEDULERS:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from binalloc.emulator.runs.run import Result
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
@@ -15,7 +16,8 @@ from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.sharing.paired import Maker, Paired
 from binalloc.transform.allocate.functions.registers import Infeasible
-from tests.support.kits.transform.pairs_of_blocks import narrow
+from binalloc.transform.schedule.schedule import schedule
+from tests.support.kits.transform.pairs_of_blocks import narrow, ran
 
 ROW = 128
 """Bytes of a slot of a warp."""
@@ -32,6 +34,13 @@ class Slotted:
     budget: Budget
     made: list[Paired]
     refused: str = ""
+
+
+def unshared(module: Module, launch: Launch, machine: Machine) -> Result:
+    """A run of kernel `k` as it came, whose blocks share nothing. A thread may have more registers than the machine
+    gives one: results are the same on any."""
+    roomy = replace(machine, sm=replace(machine.sm, registers_per_thread=255))
+    return ran(schedule(module, roomy), launch, roomy)
 
 
 def slotted(module: Module, launch: Launch, rng: random.Random, sharing: str) -> Slotted:
