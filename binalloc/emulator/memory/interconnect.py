@@ -50,9 +50,9 @@ def port_of(g: Gpu, sm: int) -> int:
 
 
 @device
-def link_cycles(g: Gpu, port: int, size: int, width: int) -> int:
-    """Return the cycles that a packet takes on a link of `width` bytes a cycle at a port. A port with fewer SMs than
-    the machine's, in a run of some of them, has their share of the width."""
+def busy_cycles(g: Gpu, port: int, size: int, width: int) -> int:
+    """Return the cycles for which a packet keeps a link of `width` bytes a cycle from the next one. In a run of some
+    SMs a port may have fewer of them than the machine's: then the cycles are those of its share of the width."""
     at_port = min(g.sms_per_port, g.sms - port * g.sms_per_port)
     return packet_cycles(size * g.sms_per_port, width * at_port)
 
@@ -66,11 +66,11 @@ def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
     if kind != RequestKind.LOAD:
         g.unfinished += 1
     port = port_of(g, sm)
-    g.request_free[port] = max(g.request_free[port], g.cycle) + link_cycles(
-        g, port, request_size(g, r), g.request_bytes
-    )
+    size = request_size(g, r)
+    start = max(g.request_free[port], g.cycle)
+    g.request_free[port] = start + busy_cycles(g, port, size, g.request_bytes)
     g.stage[r] = Stage.REACHES_SLICE
-    post(g, r, g.request_free[port] + g.request_latency)
+    post(g, r, start + packet_cycles(size, g.request_bytes) + g.request_latency)
 
 
 @device
@@ -84,6 +84,7 @@ def leave_slice(g: Gpu, r: int) -> None:
         g.memory_stat[MemoryStat.ANSWER_SECTORS] += sector_count(g.words[r])
     start = max(g.slice_out[k], g.cycle)
     g.slice_out[k] = start + packet_cycles(size, g.l2_bytes)
-    g.response_free[port] = max(g.response_free[port], start) + link_cycles(g, port, size, g.response_bytes)
+    start = max(g.response_free[port], start)
+    g.response_free[port] = start + busy_cycles(g, port, size, g.response_bytes)
     g.stage[r] = Stage.REACHES_SM
-    post(g, r, g.response_free[port] + g.response_latency)
+    post(g, r, start + packet_cycles(size, g.response_bytes) + g.response_latency)

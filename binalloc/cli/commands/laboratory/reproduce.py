@@ -84,7 +84,7 @@ def reproduce(
 
     The sharing paper: Figures 13 to 28 and Tables VI, VIII and XI to XIII, on the 14 SMs of gpgpusim-sharing and on
     machines with other L1, shared memory, threads and clusters (gpgpusim-sharing-48k and so on), and what its text
-    says of them. At full size that takes an hour of a core; --figures chooses some.
+    says of them. At full size that takes about twenty minutes of a core; --figures chooses some.
 
     KERNELS are some of the paper's benchmarks; without them all are run. Finished runs are kept, as with `sweep`.
     """

@@ -74,12 +74,20 @@ def test_answers_of_the_sms_of_a_port_follow_one_another(per_port: int) -> None:
 
 @pytest.mark.parametrize(("per_port", "sms"), [(2, 1), (4, 1), (4, 3), (3, 2), (6, 4), (4, 7)])
 def test_a_port_with_fewer_sms_has_their_share(per_port: int, sms: int) -> None:
-    """A run of some SMs gives them their share of what all SMs use together: j of k SMs at a port have j/k of it."""
+    """A run of some SMs gives them their share of what all SMs use together: j of k SMs at a port have j/k of it. The
+    last packet arrives as on a free link."""
     at_port = sms % per_port
     own = ran(lines("store", MANY), sharing(1), 1, sms).cycles  # one block: nobody else asks a slice
-    packet = -(-(HEADER + LINE) * per_port // (WIDTH * at_port))
-    slowest = max(packet * at_port, PACKET * per_port if sms > per_port else 0)
-    assert ran(lines("store", MANY), sharing(per_port), sms, sms).cycles == own + MANY * (slowest - PACKET)
+    apart = -(-(HEADER + LINE) * per_port // (WIDTH * at_port))  # cycles between two packets
+    part, full = apart * (MANY * at_port - 1), PACKET * (MANY * per_port - 1) if sms > per_port else 0
+    found = ran(lines("store", MANY), sharing(per_port), sms, sms).cycles
+    assert found == own + max(part, full) - PACKET * (MANY - 1)
+
+
+@pytest.mark.parametrize("per_port", [2, 3, 6])
+def test_a_lone_packet_arrives_as_on_a_free_link(per_port: int) -> None:
+    code = lines("load", 1)
+    assert ran(code, sharing(per_port), 1, 1).cycles == ran(code, sharing(1), 1, 1).cycles
 
 
 def test_one_sm_a_port_is_the_machine_without_the_key() -> None:
