@@ -194,7 +194,7 @@ class _Run:
             return steps.skip(state, node.n, node.m)
         if node.kind == "move":
             return steps.move(state, node.n, node.m)
-        if node.kind == "match":
+        if node.matches:
             return steps.match(state, node.n, node.m)
         condition = steps.guard(state, node.n, node.m)
         if node.kind == "branch":

@@ -242,7 +242,7 @@ class _Checker:
         """
         for node in product.nodes.values():
             said, old = new.touches.get(node.n), product.old.fn
-            m = product.old.number(node.m) if node.kind == "match" else -1
+            m = product.old.number(node.m) if node.matches else -1
             if said not in (None, old.touches.get(m)):
                 expected = ", ".join(old.touches.get(m, ())) or "nothing said"
                 message = "its address is said to come from other variables than the original's"

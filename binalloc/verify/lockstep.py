@@ -41,6 +41,11 @@ class LockstepNode:
     passed: tuple[int, ...] = ()  #: original positions executed alone before the step
     edges: list[LockstepEdge] = field(default_factory=list)  #: where the step may lead
 
+    @property
+    def matches(self) -> bool:
+        """Return whether both words do the same operation, and neither is a branch, a call or an end."""
+        return self.kind == "match"
+
 
 @dataclass(slots=True)
 class NodeBlock:

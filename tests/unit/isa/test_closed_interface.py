@@ -48,7 +48,7 @@ SAME_STRING = {
     ("report/views/live.py", "x"): "a mark in a table",
     ("report/views/dump.py", "guard"): "a kind of point in a web's dump",
     ("analysis/webs.py", "CALL"): "a constant's name in __all__",
-    ("verify/calls.py", "match"): "a kind of step",
+    ("verify/lockstep.py", "match"): "a kind of step",
     ("verify/product.py", "match"): "a kind of step",
     ("verify/product.py", "guard"): "a kind of finding",
     ("verify/reconvergence.py", "match"): "a kind of step",
