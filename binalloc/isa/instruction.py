@@ -260,11 +260,11 @@ class Function:
     labels: dict[int, str] = field(default_factory=dict)
     #: word index -> (file, line); an entry holds up to the next one
     lines: dict[int, tuple[str, int]] = field(default_factory=dict)
+    address: int = 0  #: index of its first word in code space
+    origin: Origin | None = None  #: instruction map, where a rewrite made the function
     #: word index of an access to shared memory -> the shared variables from whose symbols the address was computed,
     #: sorted; `DYNAMIC` stands for dynamic shared memory. The producer says so; nothing proves it.
     touches: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    address: int = 0  #: index of its first word in code space
-    origin: Origin | None = None  #: instruction map, where a rewrite made the function
 
     def __len__(self) -> int:
         return len(self.instrs)

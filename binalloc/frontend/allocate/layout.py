@@ -66,7 +66,7 @@ def lay_out(
             fields |= {"diverges": 1, "reconv": where - word - 1}
         instrs[word] = rename(instrs[word], fields)
     lines = _lines(locs, locations)
-    function = Function(routine.name, instrs, routine.info, list(routine.shared), labels, lines, touches)
+    function = Function(routine.name, instrs, routine.info, list(routine.shared), labels, lines, touches=touches)
     return LaidOut(function, calls)
 
 

@@ -66,7 +66,8 @@ def expand_guarded_calls(fn: Function) -> Normalised:
     lines = {new_index[i]: line for i, line in fn.lines.items()}
     labels = {new_index[i]: name for i, name in fn.labels.items()}
     touches = fn.touches_of(instrs, origin)
-    return Normalised(Function(fn.name, instrs, fn.info, fn.shared, labels, lines, touches, fn.address), origin)
+    made = Function(fn.name, instrs, fn.info, fn.shared, labels, lines, fn.address, touches=touches)
+    return Normalised(made, origin)
 
 
 def _never_called(instr: Instr) -> bool:
