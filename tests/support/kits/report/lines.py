@@ -203,6 +203,8 @@ class Lines:
                 ["share", str(sample_file("backprop.ptx")), "--machine", "gpgpusim-sharing", "--size", "test",
                  "--launch", str(sample_file("backprop.toml")), "--sharing", "0.1"],
                 ["share", *_SHARED, "--no-emulate", "--profile", file("shared.json")],
+                ["share", str(sample_file("contrast.ptx")), "--machine", "gtx680", "--size", "test", "--overlay",
+                 "--launch", str(sample_file("contrast.toml"))],
             ],
             "schedule": lambda: [["schedule", sample, "-o", new("b.loom")]],
             "import-ptx": lambda: [
