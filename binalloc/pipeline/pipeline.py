@@ -204,7 +204,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
 def _share(outcome: Outcome, sharer: Sharer) -> None:
     """Put the best version whose blocks share memory two by two in the place of the one without, if one is taken."""
     without = outcome.rewritten
-    outcome.pairs = choice = sharer.choose(outcome.original, without)
+    outcome.pairs = choice = sharer.choose(outcome.given, without)
     if choice.best is None:
         return
     version, alone = choice.best.version, choice.under(choice.best.scheduler)

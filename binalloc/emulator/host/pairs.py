@@ -21,7 +21,7 @@ from binalloc.models.sharing.pairs import Pairing, Room, fitted, threshold, with
 from binalloc.printable import count
 
 OFF = "off"
-EXPECTED = "off, a threshold between 0 and 1, PAIRS:BYTES, or PAIRS:BYTES:SLOTS"
+EXPECTED = "a threshold between 0 and 1, as 0.1 or 1/10, PAIRS:BYTES or PAIRS:BYTES:SLOTS"
 
 
 def widest_access(functions: Sequence[Function]) -> int:

@@ -106,8 +106,8 @@ class Sharer:
         self.schedulers = request.schedulers or tuple(dict.fromkeys(own))
 
     def choose(self, original: Version, without: Version) -> PairsChoice:
-        """Return the choice, all versions measured. original: the run over which speedups are. without: the version
-        without pairs, as it was run."""
+        """Return the choice, all versions measured. original: the input as it came. without: the version without pairs;
+        it may be the input in another order. Both have been run."""
         ways = [way for scheduler in self._all() for way in self._unpaired(scheduler, original, without)]
         tried: list[Paired] = []
         for technique, made in self._versions(without):

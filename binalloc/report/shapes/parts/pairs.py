@@ -25,7 +25,7 @@ class PairedWayJson(TypedDict):
     registers: Annotated[int | None, says("registers per thread; null as above")]
     slots: Annotated[int | None, says("slots per thread, which are private bytes of each block; null as above")]
     cycles: Annotated[int | None, says("emulated cycles of the fastest version; null as above")]
-    speedup: Annotated[float | None, says("cycles of the original, as its run is reported, over these; null as above")]
+    speedup: Annotated[float | None, says("cycles of the original, in another order if that is faster, over these; null as above")]
     refused: Annotated[str | None, says("why there is no such version; null if there is one")]
 
 
@@ -38,7 +38,7 @@ class PairsTakenJson(TypedDict):
     pairs: Annotated[int, says("pairs among its resident blocks")]
     private_bytes: Annotated[int, says("bytes of a block that only it uses, its slots included")]
     shared: Annotated[list[str], says("variables with bytes in the shared part")]
-    speedup: Annotated[float, says("emulated speedup over the original, as its run is reported")]
+    speedup: Annotated[float, says("emulated speedup over the original, in another order if that is faster")]
 
 
 class PairsJson(TypedDict):

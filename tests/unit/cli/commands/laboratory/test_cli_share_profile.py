@@ -125,3 +125,35 @@ def test_another_kernels_profile_is_refused(tmp_path: Path, kernel: str) -> None
     answer = call(*line)
     assert answer.code == 2
     assert "the profile is another binary's" in answer.err
+
+
+def test_a_rewrite_with_pairs_is_weighed_likewise(tmp_path: Path, kernel: str) -> None:
+    """The profile counts for what is shared, and is carried over to the shared kernel for its allocation."""
+    made, ran = str(tmp_path / "made.loom"), profile(tmp_path, kernel, -1)
+    line = ["rewrite", kernel, *launch(tmp_path, -1), "--registers", "8", "--sharing", "1:5120"]
+    plain = call(*line, "--json").json
+    found = call(*line, "--profile", ran, "-o", made, "--json").json
+    assert (plain["pairs"]["chosen"]["shared"], found["pairs"]["chosen"]["shared"]) == (["second"], ["first"])
+    assert (found["verified"], found["profile"]["warps"]) == (True, 4)
+    assert call("verify", kernel, made, *MACHINE).code == 0
+
+
+def test_a_profile_is_carried_over_by_instruction_maps(tmp_path: Path, kernel: str) -> None:
+    from binalloc.isa.sets.files import load
+    from binalloc.pipeline.profile import carried, load_profile
+
+    ran = load_profile(profile(tmp_path, kernel, 31))
+    made = str(tmp_path / "made.loom")
+    line = ["share", kernel, *launch(tmp_path, 31), "--sharing", "1:5120", "--edges", "jump", "--no-emulate"]
+    assert call(*line, "-o", made).code == 0
+    original, shared = load(kernel), load(made)
+    counts = carried(ran, original, shared, "k").executions(shared, "k")["k"]
+    before = ran.executions(original, "k")["k"]
+    origin = shared.function("k").origin
+    assert origin is not None
+    assert len(counts) == len(shared.function("k")) > len(before)
+    kept = [(at, old) for at, old in enumerate(origin.index) if old >= 0]
+    assert [counts[at] for at, _ in kept] == [before[old] for _, old in kept]
+    for at, old in enumerate(origin.index):
+        behind = [n for n in origin.index[at:] if n >= 0]
+        assert counts[at] == (before[behind[0]] if behind else 0), old
