@@ -61,8 +61,10 @@ class PairsChoice:
     reason: str  #: why it was taken, or why none was, in words
 
     def under(self, scheduler: str) -> Version:
-        """Return the version without pairs as it ran under a scheduler."""
-        return next(w.version for w in self.ways if w.scheduler == scheduler and w.technique == LEVEL and w.version)
+        """Return the version without pairs as it ran under a scheduler, or if it came to no end there, as it ran
+        otherwise."""
+        ran = (w.version for w in self.ways if w.scheduler == scheduler and w.technique == LEVEL and w.version)
+        return next(ran, self.without)
 
 
 def require_shareable(request: Request, running: bool) -> None:
@@ -155,7 +157,7 @@ class Sharer:
         try:
             yield ALONE, (self.maker.as_it_came(), "")
         except (Refused, UsageError) as error:
-            yield ALONE, ([], str(error))
+            yield ALONE, ([], _said(error))
         yield BOTH, self._both(without)
 
     def _both(self, without: Version) -> tuple[list[Paired], str]:
@@ -168,7 +170,7 @@ class Sharer:
             try:
                 made = self.maker.allocated(budget, blocks if self.request.sharing == AUTO else None)
             except (Refused, UsageError) as error:
-                reason = str(error)
+                reason = _said(error)
                 continue
             for one in made:
                 found.setdefault(one.record.option.encode() + write_module(one.version.module), one)
@@ -199,7 +201,12 @@ class Sharer:
             gain = least / (best.version.cycles or 1)
             return f"the fastest has {_words(best)} {gain:.3f} times as fast as the best version without pairs"
         reasons = [way.refused for way in ways if way.paired is None and way.refused and way.technique != LEVEL]
-        return reasons[-1].rstrip(".") if reasons else "no version with pairs left the original's results"
+        return reasons[-1] if reasons else "no version with pairs left the original's results"
+
+
+def _said(error: BinallocError) -> str:
+    """Return an error in words for a sentence of a report."""
+    return error.message if error.found is None else f"{error.message}: {error.found}"
 
 
 def _words(best: Paired) -> str:

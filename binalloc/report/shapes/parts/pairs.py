@@ -25,7 +25,9 @@ class PairedWayJson(TypedDict):
     registers: Annotated[int | None, says("registers per thread; null as above")]
     slots: Annotated[int | None, says("slots per thread, which are private bytes of each block; null as above")]
     cycles: Annotated[int | None, says("emulated cycles of the fastest version; null as above")]
-    speedup: Annotated[float | None, says("cycles of the original, in another order if that is faster, over these; null as above")]
+    speedup: Annotated[
+        float | None, says("cycles of the original, in another order if that is faster, over these; null as above")
+    ]
     refused: Annotated[str | None, says("why there is no such version; null if there is one")]
 
 
