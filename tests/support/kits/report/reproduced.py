@@ -12,7 +12,7 @@ from tests.support.kits.suite.once import once, shared_folder
 from tests.support.kits.suite.versions import share_versions
 
 COMMAND = ("reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1")
-SHARING = ("reproduce", "sharing", "backprop", "gaussian", "--size", "test", "--jobs", "1")
+SHARING = ("reproduce", "sharing", "backprop", "gaussian", "HG", "--size", "test", "--jobs", "1")
 MULTIPLEX = ("reproduce", "multiplex", "FFT", "--machine", "gtx285", "--size", "test", "--jobs", "1")
 
 
@@ -31,7 +31,7 @@ def reproduced_multiplex(folders: pytest.TempPathFactory) -> tuple[dict[str, Any
 
 
 def reproduced_sharing(folders: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
-    """Return what `reproduce sharing` has of two kernels, as JSON, and its text."""
+    """Return what `reproduce sharing` has of three kernels, as JSON, and its text."""
     folder = shared_folder(folders)
     found: tuple[dict[str, Any], str] = once(folder, "shared", lambda: _run_sharing(folder / "shared"))
     return found

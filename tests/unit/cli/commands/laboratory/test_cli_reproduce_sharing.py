@@ -16,12 +16,12 @@ from tests.support.kits.report.reproduced import reproduced_sharing
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
-    """What there is of two kernels: one whose blocks share, and one of Set-3."""
+    """What there is of three kernels: one whose blocks share, one of Set-3, and one that is merged."""
     return reproduced_sharing(tmp_path_factory)
 
 
 def test_the_steps_of_a_kernel(found: tuple[dict[str, Any], str]) -> None:
-    backprop, gaussian = found[0]["kernels"]
+    backprop, gaussian, _ = found[0]["kernels"]
     assert (backprop["kernel"], backprop["set"], backprop["blocks"], backprop["shared_blocks"]) == ("backprop", 1, 1, 2)
     steps = backprop["shared"]
     assert list(steps) == ["noopt", "owf", "reorder", "postdom", "opt", "kept", "auto"]
@@ -54,7 +54,7 @@ def test_the_figures_of_its_kernels(found: tuple[dict[str, Any], str]) -> None:
     gain = round(100 * (opt["ipc"] / lrr["ipc"] - 1), 2)
     assert (row["row"], row["ours"], row["paper"]) == ("backprop", [gain], [74.2])
     assert [row["row"] for row in figures["23"]["rows"]] == ["gaussian"]
-    assert figures["26"]["rows"] == []
+    assert [row["row"] for row in figures["26"]["rows"]] == ["HG"]
     assert {k["machine"] for k in found[0]["varied"]} == {
         f"gpgpusim-sharing-{one}"
         for one in ("48k-l1", "32k", "48k", "48k-3072", "64k", "7x2", "3x5", "8x2", "4x4", "10x3")
@@ -62,24 +62,28 @@ def test_the_figures_of_its_kernels(found: tuple[dict[str, Any], str]) -> None:
     assert {k["kernel"] for k in found[0]["varied"]} == {"backprop"}
     assert [len(row["ours"]) for row in figures["28"]["rows"]] == [10]
     assert "Fig. 19: 48 KB of L1, over Unshared-LRR there" in found[1]
-    assert "not run: Fig. 26, Fig. 27, Table XI" in found[1]
+    assert "Fig. 26: merged blocks (cycles)" in found[1]
 
 
-def test_a_merged_kernel_shares(tmp_path: Path) -> None:
+def test_a_merged_kernel_shares(found: tuple[dict[str, Any], str]) -> None:
     """HG's blocks, merged by all three schemes, share: proven twice, with the original's results."""
-    line = ("reproduce", "sharing", "HG", "--figures", "26", "--size", "test", "--jobs", "1", "--cache", str(tmp_path))
-    given = call(*line, "--samples", str(SAMPLES), "--json")
-    assert given.code == 0, given.err
-    (merged,) = given.json["merged"]
+    (merged,) = found[0]["merged"]
     assert [one["scheme"] for one in merged["schemes"]] == ["vtb-pipe", "vtb", "co-vtb"]
     for one in merged["schemes"]:
         assert (one["alone"]["proven"], one["alone"]["same_results"]) == (True, True)
         assert (one["shared"]["proven"], one["shared"]["same_results"]) == (True, True)
         assert one["shared"]["blocks"] == 2 * one["alone"]["blocks"]
-    (figure,) = given.json["figures"]
-    (row,) = figure["rows"]
+    (row,) = next(one for one in found[0]["figures"] if one["figure"] == "26")["rows"]
     assert row["ours"][2:4] == [merged["schemes"][0][part]["cycles"] for part in ("alone", "shared")]
     assert all(one is not None for one in row["ours"])
+
+
+def test_what_was_not_run_has_no_rows(tmp_path: Path) -> None:
+    line = ("reproduce", "sharing", "NQU", "--figures", "22,23", "--machine", "gpgpusim-sharing-32k", "--size", "test")
+    given = call(*line, "--jobs", "1", "--cache", str(tmp_path), "--samples", str(SAMPLES))
+    assert given.code == 0, given.err
+    assert given.out.startswith("no kernel of Sets 1 and 2 was run on the machine of Table II\n")
+    assert "not run: Fig. 22, Fig. 23" in given.out
 
 
 def test_tables_of_machines_need_no_run() -> None:
