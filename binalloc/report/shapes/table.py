@@ -194,7 +194,7 @@ all instructions add up to the slots of the run.
         "profile of a run",
         (ProfileFile,),
         """\
-`run --profile` writes this file. `--profile` of `rewrite`, `compare-allocators` and `recommend` reads it.
+`run --profile` writes this file. `--profile` of `rewrite`, `compare-allocators`, `recommend` and `share` reads it.
 """,
         level=3,
         printed=False,
