@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kits.cli import call
+from tests.support.paths import sample_file
 
 WORDS = 2048  # of each array: 8 KB, so that an SM of a v100 holds 6 blocks with two arrays and 12 with one
 KERNEL = f"""
@@ -158,6 +159,18 @@ def test_blocks_share_nothing_meanwhile(files: Path, option: list[str]) -> None:
     assert answer.code == 2
     assert f"{option[0]}: blocks share nothing where variables are laid over one another" in answer.err
     assert call(*command(files, "--sharing", "off", "--no-emulate")).code == 0
+
+
+def test_the_result_is_shared_two_by_two_and_verified_in_two_steps(tmp_path: Path) -> None:
+    sample, over, pairs = sample_file("contrast.ptx"), str(tmp_path / "over.loom"), str(tmp_path / "pairs.loom")
+    given = ["--launch", str(sample.with_suffix(".toml")), "--size", "test", "--machine", "gtx680", "--no-emulate"]
+    assert call("share", str(sample), *given, "--overlay", "-o", over).code == 0
+    shared = call("share", over, *given, "-o", pairs)
+    assert shared.out.startswith("contrast: 10 blocks instead of 5, 5 in pairs;"), shared.err
+    verified = call("verify", str(sample), pairs, "--machine", "gtx680", "--json")
+    assert verified.code == 0, verified.err
+    turns = verified.json["turns"]
+    assert [(turn["scheme"].split()[0], turn["proven"]) for turn in turns] == [("overlay", True), ("share", True)]
 
 
 def test_a_record_of_other_variables_is_no_proof(files: Path) -> None:
