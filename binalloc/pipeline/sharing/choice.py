@@ -2,7 +2,8 @@
 for, and versions whose blocks share memory two by two.
 
 Needs a laid-out module, a request with a launch, and runs of the original and of the version without pairs. Leaves what
-each technique gives under each scheduler: nothing, registers and slots, pairs, and both.
+each technique gives under each scheduler: nothing, registers and slots, pairs, and both. Where levels are searched, it
+also says what variables give that lie over one another. Such a version is another kernel to begin with, and not taken.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from binalloc.isa.sets.files import write_module
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.explicit import explicit_budget
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.sharing.overlay import overlay_kernel
 from binalloc.pipeline.sharing.paired import Maker, Paired, require_option
 from binalloc.pipeline.sharing.sharing import AUTO, OWNER_FIRST
 from binalloc.pipeline.steps.grid import share_of
@@ -28,8 +30,9 @@ from binalloc.printable import count
 
 WORTH = 1 + LIMIT
 """A version that is faster by less is not taken: so much do cycles change if blocks start a little later."""
-ORIGINAL, LEVEL, ALONE, BOTH = "original", "level", "pairs", "both"
-"""What is changed: nothing; registers and slots; what blocks share; or both."""
+ORIGINAL, LEVEL, OVERLAY, ALONE, BOTH = "original", "level", "overlay", "pairs", "both"
+"""What is changed: nothing; registers and slots; variables, which lie over one another; what blocks share; or this and
+registers and slots."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ class Sharer:
         """Return the choice, all versions measured. original: the input as it came. without: the version without pairs;
         it may be the input in another order. Both have been run."""
         ways = [way for scheduler in self._all() for way in self._unpaired(scheduler, original, without)]
+        ways += self._overlaid() if self.budget is None else []
         tried: list[Paired] = []
         for technique, made in self._versions(without):
             ran = [self.maker.run(one, name) for one in made[0] for name in self.schedulers]
@@ -125,8 +129,8 @@ class Sharer:
         if best is not None and least >= WORTH * (best.version.cycles or 0):
             gain = least / (best.version.cycles or 1)
             reason = f"{_words(best)} {gain:.3f} times as fast as the best version without pairs under any scheduler"
-            return replace(choice, best=best, reason=reason)
-        return replace(choice, reason=self._why_none(ways, best, least))
+            return replace(choice, best=best, reason=reason + _first_overlaid(ways))
+        return replace(choice, reason=self._why_none(ways, best, least) + _first_overlaid(ways))
 
     def _all(self) -> list[str]:
         """Return the schedulers of versions without pairs: that of the original's run first."""
@@ -139,6 +143,24 @@ class Sharer:
                 yield Way(technique, scheduler, self._under(scheduler, version))
             except (KernelFault, LimitHit) as error:
                 yield Way(technique, scheduler, refused=error.message)
+
+    def _overlaid(self) -> list[Way]:
+        """Return what the original gives under each scheduler with variables that lie over one another."""
+        refused = ""
+        try:
+            found = overlay_kernel(self.maker.module, replace(self.request, emulate=False))
+            if not found.report.ok:
+                refused = "it is not proven"
+            elif not found.gains:
+                refused = f"with {found.plan.bytes:,} bytes instead of {found.plan.before:,} no block is gained"
+        except Refused as error:
+            refused = _said(error)
+        if refused:
+            return [Way(OVERLAY, scheduler, refused=refused) for scheduler in self._all()]
+        return [
+            Way(OVERLAY, scheduler, measure(found.version, self.request.with_options(scheduler=scheduler)))
+            for scheduler in self._all()
+        ]  # fmt: skip
 
     def _under(self, scheduler: str, version: Version) -> Version:
         """Return a version as it runs under a scheduler."""
@@ -200,13 +222,26 @@ class Sharer:
         if best is not None:
             gain = least / (best.version.cycles or 1)
             return f"the fastest has {_words(best)} {gain:.3f} times as fast as the best version without pairs"
-        reasons = [way.refused for way in ways if way.paired is None and way.refused and way.technique != LEVEL]
+        reasons = [way.refused for way in ways if way.refused and way.technique in (ALONE, BOTH)]
         return reasons[-1] if reasons else "no version with pairs left the original's results"
 
 
 def _said(error: BinallocError) -> str:
     """Return an error in words for a sentence of a report."""
     return error.message if error.found is None else f"{error.message}: {error.found}"
+
+
+def _first_overlaid(ways: Sequence[Way]) -> str:
+    """Return the end of a sentence that says whether the kernel's variables should lie over one another."""
+
+    def least(*techniques: str) -> int:
+        return min((way.cycles for way in ways if way.technique in techniques and way.cycles), default=0)
+
+    cycles = least(OVERLAY)
+    if not cycles or least(ORIGINAL, LEVEL) < WORTH * cycles:
+        return ""
+    gain = least(ORIGINAL, LEVEL) / cycles
+    return f"; with variables over one another the kernel is {gain:.3f} times as fast as the best without, on any GPU"
 
 
 def _words(best: Paired) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.pipeline.sharing.choice import ALONE, BOTH, LEVEL, ORIGINAL
+from binalloc.pipeline.sharing.choice import ALONE, BOTH, LEVEL, ORIGINAL, OVERLAY
 from binalloc.pipeline.sharing.plans import names_of
 from binalloc.printable import count
 from binalloc.report.table import TextTable, table
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.parts.pairs import PairedWayJson, PairsJson, PairsTakenJson
     from binalloc.report.shapes.parts.versions import VersionJson
 
-_TECHNIQUES = {ORIGINAL: "as it is", LEVEL: "registers, slots", ALONE: "pairs", BOTH: "registers, slots, pairs"}
+_TECHNIQUES = {
+    ORIGINAL: "as it is", LEVEL: "registers, slots", OVERLAY: "variables over one another", ALONE: "pairs",
+    BOTH: "registers, slots, pairs",
+}  # fmt: skip
 
 
 def pairs_json(found: PairsChoice, cycles: int, without: VersionJson) -> PairsJson:

@@ -16,7 +16,8 @@ class PairedWayJson(TypedDict):
     technique: Annotated[
         str,
         says(
-            "what is changed: nothing (`original`), registers and slots (`level`), what is shared (`pairs`), or `both`"
+            "what is changed: nothing (`original`), registers and slots (`level`), variables, which lie over one "
+            "another (`overlay`), what is shared (`pairs`), or this and registers and slots (`both`)"
         ),
     ]
     scheduler: Annotated[str, says("warp scheduler of the run")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from binalloc.pipeline.sharing.choice import WORTH
 from tests.support.kits.cli import call
 from tests.support.paths import sample_file
 from tests.unit.cli.commands.pairs.conftest import Shareable, shareable
@@ -44,11 +45,27 @@ def test_every_technique_under_every_scheduler(advice: tuple[Any, str]) -> None:
     ways = advice[0]["pairs"]["ways"]
     keys = {(way["technique"], way["scheduler"]) for way in ways}
     assert keys == {
-        (what, name) for what in ("original", "level", "pairs", "both") for name in ("lrr", "oldest", "owf")
+        (what, name)
+        for what in ("original", "level", "overlay", "pairs", "both") for name in ("lrr", "oldest", "owf")
     }
     assert len(keys) == len(ways)
-    best = min(way["cycles"] for way in ways)
+    best = min(way["cycles"] for way in ways if way["technique"] != "overlay")
+    assert {way["cycles"] for way in ways if way["technique"] == "overlay"} == {None}  # SRAD2's variables all meet
     assert advice[0]["recommended"]["cycles"] == best
+
+
+def test_variables_over_one_another_are_a_technique_of_their_own() -> None:
+    """contrast has three arrays of which two may lie over one another, on the machine for which that was measured."""
+    sample = [str(sample_file("contrast.ptx")), "--launch", str(sample_file("contrast.toml")), "--size", "test"]
+    line = ["recommend", *sample, "--machine", "v100", "--sharing", "auto", "--schedulers", "lrr"]
+    (found,) = call(*line, "--json").json["recommendations"]
+    (way,) = [way for way in found["pairs"]["ways"] if way["technique"] == "overlay"]
+    (plain,) = [way for way in found["pairs"]["ways"] if way["technique"] == "original"]
+    assert (plain["blocks_per_sm"], way["blocks_per_sm"]) == (6, 10)
+    assert way["cycles"] > 0
+    others = [one["cycles"] for one in found["pairs"]["ways"] if one["technique"] in ("original", "level")]
+    faster = way["cycles"] * WORTH <= min(others)
+    assert ("with variables over one another the kernel is" in found["pairs"]["reason"]) == faster
 
 
 def test_the_next_step_writes_it(advice: tuple[Any, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
