@@ -46,7 +46,7 @@ class Meetings:
 
 def meetings(memory: SharedMemory, units: Units) -> Meetings:
     """Return which units meet."""
-    found = pieces(divided(memory, memory.reach.accesses))
+    found = pieces(divided(memory, [each.reached for each in units.reached]))
     held = held_bytes(found, set_kills(found))
     extents = [((1 << e.size) - 1) << e.first for e in units.extents]
     reads, writes = ([_units(extents, getattr(p, name)) for p in found.all] for name in ("reads", "writes"))

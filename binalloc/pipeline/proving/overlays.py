@@ -45,4 +45,5 @@ def _prove(old: Module, new: Module, name: str, record: OverlayRecord) -> TurnsP
         return TurnsProof(name, OVERLAY, (x, y, z), missing, None)
     report = check_overlay(old, made, name, (x, y, z), record.dynamic)
     missing = "" if report.ok else str(report.errors[0])
-    return TurnsProof(name, OVERLAY, (x, y, z), missing, for_blocks(made, name, required))
+    return TurnsProof(name, OVERLAY, (x, y, z), missing, for_blocks(made, name, required),
+                      by_symbol=report.by_symbol)  # fmt: skip

@@ -57,7 +57,7 @@ def overlay_plan(memory: SharedMemory, dynamic: int) -> OverlayPlan:
     _require_divided(memory)
     stays = staying(memory, units)
     _require_several(memory, units, stays)
-    loose = _loose(memory)
+    loose = _loose(memory, units)
     if dynamic and loose is not None:
         raise _refused(memory, loose, "dynamic memory has to stay where it is", "an access that may go there, and to "
                        "static variables", "accesses of known variables")  # fmt: skip
@@ -112,7 +112,7 @@ def _require_several(memory: SharedMemory, units: Units, stays: int) -> None:
     movable = [k for k in range(len(units.extents)) if not stays >> k & 1]
     if len(units.extents) > 1 and movable:
         return
-    wide = widest(memory)
+    wide = widest(units)
     if len(units.extents) == 1 and (wide is None or len(units.extents[0].variables) < 2):
         found = f"{', '.join(units.extents[0].names)} alone"
         raise _refused(memory, None, "it has only one", found, "two variables at least")
@@ -120,16 +120,16 @@ def _require_several(memory: SharedMemory, units: Units, stays: int) -> None:
     raise _refused(memory, wide, "accesses cannot be attributed to variables", found, "accesses of known variables")
 
 
-def widest(memory: SharedMemory) -> Place | None:
+def widest(units: Units) -> Place | None:
     """Return the access that may go to the most bytes, the first of equal ones; None if there is none."""
-    found = max(memory.reach.accesses, key=lambda access: access.may.bit_count(), default=None)
-    return None if found is None else found.place
+    found = max(units.reached, key=lambda each: each.reached.may.bit_count(), default=None)
+    return None if found is None else found.reached.place
 
 
-def _loose(memory: SharedMemory) -> Place | None:
+def _loose(memory: SharedMemory, units: Units) -> Place | None:
     """Return an access that may go to dynamic memory and to static variables; None if there is none."""
     size = memory.reach.size
-    for access in memory.reach.accesses:
+    for access in (each.reached for each in units.reached):
         static = access.may & (1 << size) - 1
         if access.may >> size and (static or access.memory.space == Space.GENERIC):
             return access.place

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
+from binalloc.verify.report import resting
 
 if TYPE_CHECKING:
     from binalloc.pipeline.sharing.overlay import Overlaid
@@ -24,6 +25,7 @@ def overlay_json(found: Overlaid, output: str | None) -> OverlayFields:
         "least": found.plan.exact,
         "proven": found.report.ok,
         "unproven": None if found.report.ok else one_line(str(found.report.errors[0])),
+        "by_symbol": found.report.by_symbol,
         "ended": found.ended,
         "same_results": found.same,
         "speedup": None if before is None or after is None else round(before / max(after, 1), 4),
@@ -85,6 +87,8 @@ def render_overlay(found: OverlayJson) -> str:
         out += f"{after['cycles']:,} cycles instead of {before['cycles']:,} (emulated), {results} results.\n"
     if found["unproven"] is not None:
         out += f"Not proven: {found['unproven']}\n"
+    if found["proven"] and found["by_symbol"]:
+        out += f"Proven; {resting(found['by_symbol'])}.\n"
     head = ["shared variables", "bytes", "address", "address now", "lies over"]
     rows: list[list[object]] = [
         [one_line(", ".join(one["variables"])), one["bytes"], one["first"], one["address"],

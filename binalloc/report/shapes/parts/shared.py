@@ -251,6 +251,9 @@ class OverlayFields(TypedDict):
     least: Annotated[bool, says("whether fewer bytes are known to be impossible for these variables")]
     proven: Annotated[bool, says("whether the checker has proven it, for all launches with such blocks")]
     unproven: Annotated[str | None, says("why it is not proven; null if it is")]
+    by_symbol: Annotated[
+        int, says("accesses of which the proof takes that they stay in the variables that their addresses come from")
+    ]
     ended: Annotated[str | None, says("why its run did not end well; null if it did, or if it was not run")]
     same_results: Annotated[bool | None, says("whether it left the same as the original; null where it was not run")]
     speedup: Annotated[float | None, says("the original's emulated cycles over these; null where there are none")]

@@ -33,9 +33,10 @@ from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.places import LANES
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.sets.table import set_of
+from binalloc.verify.multiplex.memory import Range
 from binalloc.verify.multiplex.spread import Mask
 from binalloc.verify.reading.code import text
-from binalloc.verify.report import CheckReport, Finding
+from binalloc.verify.report import BY_SYMBOL, CheckReport, Finding
 from binalloc.verify.sharing.addresses import Reach
 from binalloc.verify.sharing.check import SharingProof
 from binalloc.verify.sharing.flat import Flat, Pairings
@@ -94,15 +95,20 @@ class _Proof(SharingProof):
         return -(-x * y * z // LANES) * LANES
 
     def shared_memory(self, pairings: Pairings, flat: Flat, old: Function, new: Function) -> None:
-        for pair in pairings.of.values():
-            for n, view in enumerate(pair.new.views):
-                if view.control == Flow.RELSSP and pair.after[n]:
-                    pair.fail("instruction", "releases shared memory", n)
         assert self.block is not None
-        course = Course(flat, self.block, old.info.shared_bytes + (self.dynamic or 0) + BEYOND)
-        images = self._settled(course, flat, old, new)
-        for pair in pairings.of.values():
-            self._note(list(pair.findings))
+        self.taken: dict[int, Range] = {}  # by node what C's rule is taken of
+        for by_symbols in (False, True):  # C's rule is taken where the proof fails without it
+            for pair in pairings.of.values():
+                pair.findings = {}
+                for n, view in enumerate(pair.new.views):
+                    if view.control == Flow.RELSSP and pair.after[n]:
+                        pair.fail("instruction", "releases shared memory", n)
+            course = Course(flat, self.block, old.info.shared_bytes + (self.dynamic or 0) + BEYOND)
+            images = self._settled(course, flat, old, new, by_symbols)
+            found = [finding for pair in pairings.of.values() for finding in pair.findings]
+            if not found:
+                break
+        self._note(found)
         if not self.findings:
             for pair in pairings.of.values():
                 for message in images.misplaced(pair.old.fn.shared, pair.new.fn.shared):
@@ -112,21 +118,24 @@ class _Proof(SharingProof):
             "accesses": len({str(flat.nodes[n]) for n in images.touched}),
             "moved": len({str(flat.nodes[n]) for n, d in images.distance.items() if d}),
             "steps": course.assumed.steps,
+            BY_SYMBOL: len({str(flat.nodes[n]) for n in self.taken}),
         }
 
-    def _settled(self, course: Course, flat: Flat, old: Function, new: Function) -> Images:
+    def _settled(self, course: Course, flat: Flat, old: Function, new: Function, by_symbols: bool) -> Images:
         """Walk, first to find where bytes go, then to follow what they hold, and judge what the walks show."""
         course.run()
-        images = self._images(course, flat, old, new)
+        images = self._images(course, flat, old, new, by_symbols)
         for _ in range(WALKS):
             if any(node.pair.findings for node in flat.nodes):
                 return images
-            image = images.image()
+            image, within = images.image(), images.within
             contents = Contents(image, BEYOND)
             others = _by_ended(course, contents)
-            course.run(contents, others)
-            images = self._images(course, flat, old, new)
-            if np.array_equal(images.image(), image) and _alike(_by_ended(course, contents), others):
+            course.run(contents, others, within)
+            self.taken = within
+            images = self._images(course, flat, old, new, by_symbols)
+            same = np.array_equal(images.image(), image) and images.within.items() <= within.items()
+            if same and _alike(_by_ended(course, contents), others):
                 break
         else:
             self.fail("limit", "the places of bytes are not found in a few walks")
@@ -136,10 +145,10 @@ class _Proof(SharingProof):
                            found=f"byte {byte:#x} of the original's")  # fmt: skip
         return images
 
-    def _images(self, course: Course, flat: Flat, old: Function, new: Function) -> Images:
+    def _images(self, course: Course, flat: Flat, old: Function, new: Function, by_symbols: bool) -> Images:
         """Judge what the last walk shows, but for the contents of bytes."""
-        reach = Reach(dict(course.walk.reach), {}, 0)
-        images = Images(flat, reach, old, new.info.shared_bytes, self.dynamic or 0)
+        images = Images(flat, Reach(dict(course.walk.reach), {}, 0), old, new.info.shared_bytes, self.dynamic or 0,
+                        by_symbols=by_symbols)  # fmt: skip
         images.check()
         course.check_parting()
         if not any(node.pair.findings for node in flat.nodes):

@@ -13,6 +13,7 @@ import numpy as np
 
 from binalloc.isa.instruction import Function, SharedVar
 from binalloc.isa.kinds import Access
+from binalloc.verify.multiplex.memory import Range
 from binalloc.verify.multiplex.spread import Numbers
 from binalloc.verify.sharing.addresses import Reach
 from binalloc.verify.sharing.flat import Flat
@@ -23,15 +24,22 @@ from binalloc.verify.sharing.overlay.course import Interval
 class Images(Moves):
     """The images of a kernel's bytes are where its accesses find them. Sets of bytes are masks."""
 
-    def __init__(self, flat: Flat, reach: Reach, kernel: Function, size: int, dynamic: int) -> None:
-        """kernel: the original's. size: bytes of the new one's static memory."""
-        super().__init__(flat, reach, kernel, dynamic)
+    def __init__(
+        self, flat: Flat, reach: Reach, kernel: Function, size: int, dynamic: int, *, by_symbols: bool
+    ) -> None:  # fmt: skip
+        """kernel: the original's. size: static bytes of the new one. by_symbols: as in `Moves`."""
+        super().__init__(flat, reach, kernel, dynamic, by_symbols=by_symbols)
         self.room = size + dynamic
         self.touched = {access.node: _mask(access) for access in self.accesses}
         self.distance = {access.node: access.distance for access in self.accesses}
         self.moved: dict[int, int] = {}  #: by distance the bytes that move by it
         for n, mask in self.touched.items():
             self.moved[self.distance[n]] = self.moved.get(self.distance[n], 0) | mask
+
+    @property
+    def within(self) -> dict[int, Range]:
+        """Return by node the first and last byte that an access may touch, where only C's rule says so."""
+        return {a.node: (a.ranges[0][0], a.ranges[-1][1]) for a in self.accesses if a.by_symbol}
 
     def check(self) -> None:
         """Check each access by itself, and that each byte has one distance."""
