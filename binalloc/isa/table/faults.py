@@ -144,7 +144,7 @@ STOPS: tuple[Stop, ...] = (
 ELSEWHERE = {
     "PC": "execution leaves the function's words",
     **dict.fromkeys(("RAW", "WAW", "WAR"), "a control code is wrong"),
-    **dict.fromkeys(("POISON", "RACE", "BREAK"), "`run` was asked to look for something, and found it"),
+    **dict.fromkeys(("POISON", "RACE", "VARIABLE", "BREAK"), "`run` was asked to look for something, and found it"),
 }
 """Other codes that the emulator reports, which belong to no operation in itself."""
 

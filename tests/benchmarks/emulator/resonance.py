@@ -22,7 +22,8 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.budget import levels
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.original import baseline
-from binalloc.pipeline.pipeline import Request, Version, build_version, kernel_use, measure
+from binalloc.pipeline.pipeline import Request, Version, build_version, measure
+from binalloc.pipeline.steps.kernels import kernel_use
 from tests.benchmarks.emulator.one_sm import module_of, program_launches
 
 
