@@ -107,7 +107,8 @@ def _answer(found: ShareJson) -> str:
     if found["chosen"] is None:
         return "blocks that share memory two by two are no faster"
     one = found["versions"][found["chosen"]]
-    what = f"{one['blocks_per_sm']} blocks instead of {found['original']['blocks_per_sm']}, {one['pairs']} in pairs"
+    what = f"{one['blocks_per_sm']} blocks instead of {found['original']['blocks_per_sm']}, "
+    what += f"{2 * one['pairs']} of them in pairs"
     if one["speedup"] is None:
         return f"{what}; nothing was run"
     return f"{one['speedup']:.2f} times as fast (emulated) with {what}"

@@ -37,7 +37,7 @@ def test_the_fastest_proven_version_is_written_and_runs(tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     first, second, *rest = answer.out.splitlines()
     assert first.startswith("backprop: 1.5")
-    assert first.endswith("times as fast (emulated) with 2 blocks instead of 1, 1 in pairs")
+    assert first.endswith("times as fast (emulated) with 2 blocks instead of 1, 2 of them in pairs")
     assert "cycles under lrr" in second
     assert rest[-1] == f"{made} was written; it is run with sharing 1:6976, under owf."
     assert "_ZZ8backpropE8products" in rest[4]
