@@ -17,11 +17,10 @@ from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
-from binalloc.models.sharing.pairs import Pairing, Room, fitted, threshold, with_threshold
+from binalloc.models.sharing.pairs import EXPECTED, Pairing, Room, fitted, threshold, with_threshold
 from binalloc.printable import count
 
 OFF = "off"
-EXPECTED = "a threshold between 0 and 1, as 0.1 or 1/10, PAIRS:BYTES or PAIRS:BYTES:SLOTS"
 
 
 def widest_access(functions: Sequence[Function]) -> int:

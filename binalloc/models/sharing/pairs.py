@@ -16,9 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from binalloc.errors import UsageError
+from binalloc.errors import Hint, UsageError
 from binalloc.isa.interface.places import WORD
 from binalloc.models.machines.occupancy import Occupancy
+
+#: what an option for sharing can be, for errors
+EXPECTED = "a threshold between 0 and 1, as 0.1 or 1/10, PAIRS:BYTES or PAIRS:BYTES:SLOTS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,8 @@ def threshold(text: str) -> Fraction:
         value = Fraction(0)
     if not 0 < value < 1:
         raise UsageError(
-            "no threshold of sharing", place="threshold", found=text,
-            expected="a number between 0 and 1, as 0.1 or 1/10",
-            remedy="Give the share of a block's memory that stays private.",
+            "no such sharing", place=Hint("{sharing}"), found=text or "nothing", expected=EXPECTED,
+            remedy="Give the share of a block's memory that stays private, or numbers.",
         )  # fmt: skip
     return value
 

@@ -101,6 +101,10 @@ def test_what_cannot_be_shared() -> None:
     assert "without that, limited by " in text
     assert "between 0 and 1" in refused(2, command("backprop/backprop", "--sharing", "1.5"))
     assert "PAIRS:BYTES" in refused(2, command("backprop/backprop", "--sharing", "1:x"))
+    for wrong in ("AUTO", "nan", "0", ""):
+        text = refused(2, command("backprop/backprop", "--sharing", wrong))
+        assert f"--sharing: no such sharing; found {wrong or 'nothing'}; expected a threshold" in text
+        assert "PAIRS:BYTES" in text
     assert "at most 0.741" in refused(1, command("backprop/backprop", "--sharing", "0.9"))
 
 
