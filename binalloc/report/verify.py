@@ -128,7 +128,7 @@ def _value(v: Shown) -> int | float | str:
 
 def render_verification(found: VerificationJson) -> str:
     """Return the verdicts of the check, of the control codes, of the runs and of the limits, with their findings."""
-    lines = [_turns_line(one) for one in found["turns"]]
+    lines = [_turns_line(one, found["checked"]) for one in found["turns"]]
     if found["checked"] is not None:
         names = [name for name in found["kernels"] if name not in found["unchanged"]]
         what = ", ".join(names) or f"no kernel {'that changed' if found['kernels'] else 'in common'}"
@@ -157,10 +157,12 @@ def render_verification(found: VerificationJson) -> str:
     return "".join(lines)
 
 
-def _turns_line(one: ProvenTurnsJson) -> str:
-    """Return a line that says whether a kernel's scheme is proven."""
+def _turns_line(one: ProvenTurnsJson, checked: bool | None) -> str:
+    """Return a line that says whether a kernel's scheme is proven. checked: whether binaries are what schemes make."""
     block = " x ".join(map(str, one["block"]))
     verdict = f"proven for blocks of {block}" if one["proven"] else "NOT proven"
+    if one["proven"] and checked is False:
+        verdict = f"what its record describes is {verdict}"
     if one["proven"] and one["by_symbol"]:
         verdict += f"; {resting(one['by_symbol'])}"
     how = f"blocks use shared memory in turns, {one['scheme']}"

@@ -181,6 +181,20 @@ def test_what_is_written_is_proven_again(tmp_path: Path, options: list[str]) -> 
     assert "backprop: symbolic check passed" in answer.out  # against the version made again
 
 
+def test_a_binary_that_its_record_does_not_describe_is_not_called_proven(tmp_path: Path) -> None:
+    """The version that the record describes has a proof; the binary, in which a release is missing, has none."""
+    original, version = made(tmp_path, "backprop/backprop")
+    text = call("disasm", version).out
+    assert "RELSSP" in text
+    (tmp_path / "other.lasm").write_text(text.replace("RELSSP", "NOP"))
+    assert call("asm", str(tmp_path / "other.lasm"), "-o", version).code == 0
+    answer = call("verify", original, version, *MACHINE)
+    assert answer.code == 1
+    what = "what its record describes is proven for blocks of 16 x 16 x 1"
+    assert f"backprop: blocks share memory two by two, 1:6976: {what}\n" in answer.out
+    assert "symbolic check FAILED" in answer.out
+
+
 def test_a_named_kernel_is_proven_again_too(tmp_path: Path) -> None:
     """With a name it is checked, as it may be one of several: against the version made again, word by word."""
     original, version = made(tmp_path, "backprop/backprop")
