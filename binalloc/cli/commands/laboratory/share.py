@@ -83,8 +83,9 @@ def share(
     not_over(output, source.file, source.launch, source.machine, profile, option="-o")
     loaded = source.required()
     if isinstance(loaded, Program):
-        raise UsageError("blocks of a sequence of launches share nothing", file=loaded.path or None,
-                         found="a sequence of launches", expected="one launch")  # fmt: skip
+        what = "variables are laid over one another" if overlay else "blocks share memory"
+        raise UsageError(f"{what} for one launch only", file=loaded.path or None, found="a sequence of launches",
+                         expected="a launch file of one launch")  # fmt: skip
     counted = optional_profile(profile)
     named = kernel_of(source.kernel, loaded, counted)
     module, data = load_or_import(source.file, source.machine, named)
@@ -138,15 +139,15 @@ def _require_alone(asked: str) -> None:
     from click.core import ParameterSource
 
     context = click.get_current_context()
-    others = [name for name in ("asked", "release", "edges", "layout")
-              if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]  # fmt: skip
-    if asked == "off":
-        others.remove("asked")
-    if others:
-        option = "--sharing" if others[0] == "asked" else f"--{others[0]}"
+    for name in ("asked", "release", "edges", "layout", "share_slots", "profile"):
+        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if not given or (name, asked) == ("asked", "off"):
+            continue
         raise UsageError(
-            "blocks share nothing where variables are laid over one another", place=option,
-            found=str(context.params.get(others[0])), expected="--overlay without it, or with --sharing off",
+            "blocks share nothing where variables are laid over one another",
+            place="--sharing" if name == "asked" else f"--{name.replace('_', '-')}",
+            found="the option" if name == "share_slots" else str(context.params[name]),
+            expected="--overlay without it, or with --sharing off" if name == "asked" else "--overlay without it",
             remedy="Share what --overlay has written.",
         )  # fmt: skip
 

@@ -153,7 +153,10 @@ def test_where_no_block_is_gained_the_bytes_are_told_and_nothing_is_written(file
     assert not (files / "over.loom").exists()
 
 
-@pytest.mark.parametrize("option", [["--sharing", "0.1"], ["--sharing", "auto"], ["--layout", "move"]])
+@pytest.mark.parametrize(
+    "option",
+    [["--sharing", "0.1"], ["--sharing", "auto"], ["--layout", "move"], ["--share-slots"], ["--profile", "p.json"]],
+)
 def test_blocks_share_nothing_meanwhile(files: Path, option: list[str]) -> None:
     answer = call(*command(files, *option))
     assert answer.code == 2
