@@ -96,6 +96,8 @@ def render_overlay(found: OverlayJson) -> str:
         for one in found["variables"]
     ]  # fmt: skip
     out += "\n" + table(head, rows, left=1)
+    if found["proven"]:
+        out += "The overlay is proven for blocks of the launch's size, and requires them.\n"
     out += f"{one_line(found['output'])} was written.\n" if found["output"] else "No file was written (-o FILE).\n"
     return out
 

@@ -101,6 +101,7 @@ def test_more_blocks_run_and_the_result_is_verified(files: Path) -> None:
     )
     assert third.endswith("(emulated), same results.")
     assert [line.split() for line in rest[3:5]] == [["a", "8,192", "0", "0", "b"], ["b", "8,192", "8,192", "0", "a"]]
+    assert rest[5] == "The overlay is proven for blocks of the launch's size, and requires them."
     assert rest[-1] == f"{out} was written."
     launch = ["--launch", str(files / "k.toml"), "--machine", "v100"]
     run = call("run", out, *launch, "--engine", "python", "--check", "--race", "--json").json
