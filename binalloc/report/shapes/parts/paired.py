@@ -127,7 +127,7 @@ class SharingMeanJson(TypedDict):
     without: Annotated[str | None, says("kernel that is left out; null for none")]
     kernels: Annotated[int, says("how many kernels")]
     gain: Annotated[float, says("geometric mean of the gains in instructions per cycle, in per cent")]
-    paper: Annotated[float | None, says("the paper's; null where it has none")]
+    paper: Annotated[float | None, says("the paper's; null where it has none, or not all its kernels were run")]
 
 
 class SharingReproductionJson(TypedDict):

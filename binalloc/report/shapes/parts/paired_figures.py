@@ -24,7 +24,7 @@ class FigureMeanJson(TypedDict):
     series: Annotated[str, says("the series")]
     kernels: Annotated[int, says("how many kernels")]
     ours: Annotated[float, says("geometric mean, in per cent")]
-    paper: Annotated[float | None, says("the paper's; null where it prints none")]
+    paper: Annotated[float | None, says("the paper's; null where it prints none, or not all its kernels were run")]
 
 
 class FigureJson(TypedDict):

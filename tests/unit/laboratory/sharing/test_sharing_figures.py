@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from binalloc.laboratory.sharing.facts import sharing_means
 from binalloc.laboratory.sharing.figures import ALONE, FIGURE, PAIRED
 from binalloc.laboratory.sharing.figures_text import figure_blocks
-from binalloc.laboratory.sharing.paper import BENCHMARKS, MACHINE
+from binalloc.laboratory.sharing.paper import BENCHMARKS, LAUNCH_OF_NOTHING, MACHINE
 from binalloc.laboratory.sharing.published import ABOUT, MEANS_OF, PRINTED, SAYINGS
 from binalloc.laboratory.sharing.rows import OWN_ORDER, Runs, figures_json
 from binalloc.laboratory.sharing.sayings import sayings_json
@@ -148,10 +149,25 @@ def test_values_are_gains_and_reductions_over_their_bases() -> None:
     assert only("18", kernel)["rows"][0]["ours"] == [13.64, 4.17]  # over 11 and 12
     assert only("VI", kernel)["rows"][0]["ours"] == [10_000, 9000, 8000, -2000]
     assert only("VI", kernel)["rows"][0]["paper"][-1] == 48_768
-    assert only("14", kernel)["means"] == [{"series": "Shared-OWF-OPT", "kernels": 1, "ours": 25.0, "paper": 19.01}]
+    (mean,) = only("14", kernel)["means"]
+    assert mean == {"series": "Shared-OWF-OPT", "kernels": 1, "ours": 25.0, "paper": None}, "the paper's is of fourteen"
     twice = a_kernel("NQU", SHARED_32, unshared={"lrr": a_run(500, 20.0)})
     assert only("22", kernel, twice)["rows"][0]["ours"] == [-37.5]
     assert only("22", kernel)["rows"] == [], "no figure is invented"
+
+
+def test_the_paper_s_means_stand_beside_means_of_all_its_kernels_alone() -> None:
+    limited = [b.kernel for b in BENCHMARKS if b.group in (1, 2)]
+    kernels = [a_kernel(name, shared=STEPS, set=1) for name in limited]
+
+    def papers(some: list[Any]) -> dict[object, float | None]:
+        means = (one for one in sharing_means(some) if (one["step"], one["over"]) == ("opt", "lrr"))
+        return {one["without"]: one["paper"] for one in means}
+
+    assert papers(kernels) == {None: 19.01, LAUNCH_OF_NOTHING: 14.7}
+    assert papers(kernels[:2]) == {None: None}, "heartwall was not run"
+    two = [kernel for kernel in kernels if kernel["kernel"] in ("NQU", LAUNCH_OF_NOTHING)]
+    assert papers(two) == {None: None, LAUNCH_OF_NOTHING: None}
 
 
 def test_where_nothing_is_shared_a_step_is_its_scheduler() -> None:
