@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.laboratory.sharing.facts import slower_choices, worse_with_sharing
 from binalloc.laboratory.sharing.figures_text import figure_blocks
+from binalloc.printable import count
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _answers(found: SharingReproductionJson) -> Iterator[str]:
             paper = "" if mean["paper"] is None else f" (paper {mean['paper']:+.2f} %)"
             without = "" if mean["without"] is None else f" without {mean['without']}"
             yield (
-                f"{mean['step']} over {mean['over']}, {mean['kernels']} kernels{without}: "
+                f"{mean['step']} over {mean['over']}, {count(mean['kernels'], 'kernel')}{without}: "
                 f"{mean['gain']:+.2f} % instructions per cycle{paper}"
             )
     slower = slower_choices(found["kernels"])
