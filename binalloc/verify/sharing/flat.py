@@ -1,8 +1,8 @@
 """The paired kernel becomes one flat piece of code here, in which each call leads into a copy of the callee's words.
 
 Needs both modules, their kernels, and direct calls without recursion. Leaves a `Flat`: nodes, each of which is a word
-of the new program in one chain of calls. A callee that has nothing to do with shared memory is left out: its call is a
-node like any other.
+of the new program in one chain of calls. A callee that has nothing to do with shared memory or barriers is left out:
+its call is a node like any other.
 """
 
 from __future__ import annotations
@@ -141,10 +141,12 @@ class Pairings:
         return base
 
     def _plain(self, pair: Pairing, known: dict[Pairing, bool]) -> bool:
-        """Note of a function and its callees whether they have nothing to do with shared memory, and end no thread."""
+        """Note of a function and its callees whether they know neither shared memory nor barriers, and end no
+        thread."""
         if pair not in known:
             inner = [self._plain(to, known) for to in self.called[pair].values()]
-            own = any(shares(view) or view.control in (Flow.RELSSP, Flow.EXIT) for view in pair.new.views)
+            own = any(shares(view) or view.control in (Flow.RELSSP, Flow.EXIT)
+                      or set_of(view.instr).barrier(view.instr) is not None for view in pair.new.views)  # fmt: skip
             known[pair] = all(inner) and not own
         return known[pair]
 

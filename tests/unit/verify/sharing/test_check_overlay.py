@@ -209,3 +209,33 @@ def test_dynamic_memory_follows_the_end_of_the_static_one() -> None:
         "bounds"
     }
     assert kinds(judged(body, dynamic=128)) == {"bounds"}
+
+
+CALLED = """
+    MOV R3, 0x0
+    MOV R4, 0x0
+    {0}CALL waits
+    @P0 STS.32 [R1], R0
+    @P0 LDS.32 R3, [R1]
+    BAR.SYNC 0
+    o| @!P0 STS.32 [R1+0x100], R0 => @!P0 STS.32 [R1], R0
+    o| @!P0 LDS.32 R4, [R1+0x100] => @!P0 LDS.32 R4, [R1]
+    BAR.SYNC 0
+""" + END + """
+    .end
+    .func waits
+    BAR.SYNC 0
+    RET
+"""  # fmt: skip
+
+
+@pytest.mark.parametrize(("guard", "found"), [("", set()), ("@P0 ", {"together"})])
+def test_barriers_of_a_function_that_touches_nothing_count(guard: str, found: set[str]) -> None:
+    """Where one warp alone calls it, the other one is a barrier ahead from there on."""
+    assert kinds(judged(CALLED.format(guard))) == found
+
+
+def test_a_barrier_of_a_called_function_is_one_between_two_arrays() -> None:
+    """It touches no shared memory itself."""
+    called = FIRST + "CALL waits\n" + SECOND + END + ".end\n.func waits\nBAR.SYNC 0\nRET\n"
+    assert judged(called).ok, str(judged(called))
