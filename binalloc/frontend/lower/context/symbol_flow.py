@@ -2,25 +2,29 @@
 
 It needs a module and the functions that its kernels call, directly or through others. The values of a register at all
 places are one set: compilers write a register once, or where ways join. Values follow arguments and results of direct
-calls. The parameters of kernels, and of functions whose address is taken, may have any number. `symbol_rules` has the
-rule of each instruction.
+calls. The parameters of kernels may have any number, and those of functions whose address is taken any value.
+`symbol_rules` has the rule of each instruction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import gcd
 
-from binalloc.frontend.lower.context.symbol_rules import PLAIN, UNKNOWN, opaque, result
+from binalloc.frontend.lower.context.symbol_rules import FIRST, PLAIN, RAW, is_variable, packed, part_of, result
 from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES
 
 _WITHOUT_RESULT = frozenset(
-    ("st", "red", "bar", "barrier", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "nanosleep", "prefetch",
+    ("st", "red", "bra", "brx", "ret", "exit", "trap", "membar", "fence", "nanosleep", "prefetch",
      "prefetchu", "cp", "stmatrix", "discard", "pmevent", "applypriority")
 )  # fmt: skip
 """Instructions whose first operand is no destination."""
 _LOADS = frozenset(("ld", "ldu", "ldmatrix", "atom", "tex", "tld4", "txq", "suld", "suq"))
+_BARRIERS = frozenset(("bar", "barrier"))
 _SMALL_ATOMICS = frozenset(("b16", "f16", "bf16"))  # Loom makes them of an access to the word around
 _PAIR = 2  # halves of a 64-bit value, as `mov` packs them
+_LEAST = 4  # bytes of a value in memory that can be an address
 
 Cell = tuple[str, str]
 """A register or parameter variable, with its function in front."""
@@ -36,6 +40,7 @@ class SymbolFlow:
         """order: the functions. open_: those of which not all calls are known."""
         self.module, self.order, self.open = module, order, frozenset(open_)
         self._bits: dict[Key, int] = {}
+        self._grains: list[int] = []  # by bit, of what the variable's beginning and size are multiples
         self._values: dict[Cell, int] | None = None
         self._readers: dict[Cell, list[tuple[str, ast.Instruction]]] = {}
         self._changed: list[Cell] = []
@@ -51,7 +56,7 @@ class SymbolFlow:
         if base is None or not values:
             return []
         symbols = self._operand(function, base)
-        if symbols <= 0 or symbols & PLAIN:
+        if not is_variable(symbols):
             return []
         return [key for key, bit in self._bits.items() if symbols >> bit & 1]
 
@@ -79,7 +84,7 @@ class SymbolFlow:
                     instructions.append((name, ins))
             if name in self.open or function.is_entry:
                 for v in function.parameters:
-                    self._add((name, v.name), PLAIN)
+                    self._add((name, v.name), PLAIN if function.is_entry else RAW)
         for name, ins in instructions:
             for cell in set(self._read(name, ins)):
                 self._readers.setdefault(cell, []).append((name, ins))
@@ -112,8 +117,7 @@ class SymbolFlow:
         if isinstance(operand, ast.Symbol):
             return self._symbol(name, operand.name)
         if isinstance(operand, ast.Vector):
-            values = [self._operand(name, item) for item in operand.items]
-            return values[0] if len(values) == _PAIR and opaque(values[1:]) == PLAIN else opaque(values)
+            return packed([self._operand(name, item) for item in operand.items])
         return PLAIN
 
     def _symbol(self, name: str, symbol: str) -> int:
@@ -123,7 +127,11 @@ class SymbolFlow:
         variable = own if own is not None else self.module.variables.get(symbol)
         if variable is not None and variable.space == "shared":
             key = DYNAMIC_KEY if variable.external else (name if own is not None else "", symbol)
-            return 1 << self._bits.setdefault(key, len(self._bits) + 1)
+            if key not in self._bits:
+                self._bits[key] = FIRST + len(self._bits)
+                # dynamic memory begins aligned, and nothing is behind it
+                self._grains.append(0 if variable.external else gcd(variable.align, variable.size))
+            return 1 << self._bits[key]
         return self._values.get((name, symbol), 0) or PLAIN if variable is None else PLAIN
 
     # -- instructions
@@ -136,19 +144,23 @@ class SymbolFlow:
             cell = _parameter(ins.operands[0])
             if cell is not None:
                 self._add((name, cell), self._parts(name, ins.operands[1]))
-        elif ins.op in _WITHOUT_RESULT or not ins.operands:
+        elif ins.op in _WITHOUT_RESULT or not ins.operands or (ins.op in _BARRIERS and "red" not in ins.mods):
             return
         elif ins.op in _LOADS:
             cell = _parameter(ins.operands[1]) if ins.op == "ld" and "param" in ins.mods else None
             assert self._values is not None
-            self._write(name, ins.operands[0], PLAIN if cell is None else self._values.get((name, cell), 0))
+            self._write(name, ins.operands[0], _loaded(ins) if cell is None else self._values.get((name, cell), 0))
         else:
             sources = [self._operand(name, operand) for operand in ins.operands[1:]]
             target = ins.operands[0]
             if ins.op == "mov" and isinstance(target, ast.Vector):
                 self._unpack(name, target, sources[0])
             else:
-                self._write(name, target, result(ins, sources) if sources else PLAIN)
+                self._write(name, target, result(ins, sources, self._fits) if sources else PLAIN)
+
+    def _fits(self, size: int) -> int:
+        """Return the variables that begin and end at multiples of some bytes, as a bitset."""
+        return sum(1 << FIRST + k for k, grain in enumerate(self._grains) if grain % size == 0)
 
     def _parts(self, name: str, operand: ast.Operand) -> int:
         """Return what any part of an operand may be."""
@@ -158,12 +170,11 @@ class SymbolFlow:
         return found
 
     def _unpack(self, name: str, target: ast.Vector, value: int) -> None:
-        """Write the parts of a value: of the two halves of an address the lower one has its symbol."""
+        """Write the parts of a value."""
         types = {self.module.functions[name].registers.get(part, "") for part in _names(target)}
         halves = len(target.items) == _PAIR and all(type_.endswith("32") for type_ in types)
         for k, item in enumerate(target.items):
-            part = value if halves and not k else PLAIN if halves or not value & ~PLAIN else UNKNOWN
-            self._write(name, item, part)
+            self._write(name, item, part_of(value, lowest=k == 0, halves=halves))
 
     def _write(self, name: str, target: ast.Operand, value: int) -> None:
         if not isinstance(target, ast.Address):
@@ -176,7 +187,7 @@ class SymbolFlow:
             callee = self.module.functions.get(ins.callee.name)
         if callee is None or callee.body is None or callee.name in self.open:
             for operand in ins.results:
-                self._write(name, operand, PLAIN)
+                self._write(name, operand, RAW)
         if callee is None or callee.body is None:
             return
         assert self._values is not None
@@ -191,6 +202,12 @@ class SymbolFlow:
         if isinstance(operand, ast.Symbol):
             return self._values.get((name, operand.name), 0)
         return self._operand(name, operand)
+
+
+def _loaded(ins: ast.Instruction) -> int:
+    """Return what an instruction may load: what is too small for an address is a number."""
+    sizes = [TYPE_BYTES[mod] for mod in ins.mods if mod in TYPE_BYTES]
+    return PLAIN if sizes and max(sizes) < _LEAST else RAW
 
 
 def _parameter(operand: ast.Operand) -> str | None:

@@ -15,6 +15,7 @@ HEAD = """
 .extern .shared .align 16 .b8 more[];
 .extern .shared .align 8 .b8 again[];
 .shared .align 4 .b8 of_module[64];
+.shared .align 4 .b8 small[2];
 """
 KERNEL = (
     HEAD
@@ -97,9 +98,13 @@ RULES = {
     f"shfl.sync.idx.b32 %r9, %r1, 0, 31, -1; {LOAD}": ONE,
     # masks
     f"add.u32 %r8, %r1, %r3; and.b32 %r9, %r8, -16; {LOAD}": ONE,
-    f"and.b32 %r9, %r1, -1024; {LOAD}": ONE,
-    f"and.b32 %r9, %r1, 4294966272; {LOAD}": ONE,
-    f"and.b32 %r9, %r1, -2048; {LOAD}": None,
+    f"and.b32 %r9, %r1, 4294967280; {LOAD}": ONE,
+    f"and.b32 %r9, %r1, -32; {LOAD}": None,  # more than the variable is aligned to
+    f"mov.u32 %r8, small; and.b32 %r9, %r8, -2; {LOAD}": ("small",),
+    f"mov.u32 %r8, small; and.b32 %r9, %r8, -4; {LOAD}": None,  # the word has a neighbour's bytes, too
+    f"mov.u32 %r8, more; and.b32 %r9, %r8, -1024; {LOAD}": (DYNAMIC,),
+    f"mov.u32 %r8, more; and.b32 %r9, %r8, 4294966272; {LOAD}": (DYNAMIC,),
+    f"mov.u32 %r8, more; and.b32 %r9, %r8, -2048; {LOAD}": None,
     f"and.b32 %r9, %r1, 4080; {LOAD}": None,
     f"and.b32 %r9, %r1, %r3; {LOAD}": None,
     f"xor.b32 %r9, %r1, 4; {LOAD}": None,
@@ -128,6 +133,33 @@ RULES = {
     f"mov.u32 %r8, again; add.u32 %r9, %r8, %r3; {LOAD}": (DYNAMIC,),
     f"mov.u32 %r8, again; mov.u32 %r7, more; selp.u32 %r9, %r8, %r7, %p1; {LOAD}": (DYNAMIC,),
     f"mov.u32 %r8, more; selp.u32 %r9, %r8, %r1, %p1; {LOAD}": (DYNAMIC, "one"),
+    # what was loaded is an index, or an address: r + (p - q) is in r's variable
+    f"ld.shared.u32 %r8, [%r2]; sub.u32 %r7, %r1, %r8; ld.shared.u32 %r6, [%r2+4]; add.u32 %r9, %r6, %r7; {LOAD}": None,
+    "mov.u64 %d1, one; ld.shared.v2.u64 {%d2, %d3}, [two]; sub.s64 %d4, %d1, %d2; add.s64 %d5, %d3, %d4; "
+    "ld.shared.u32 %r29, [%d5];": None,
+    f"ld.shared.u32 %r8, [%r2]; ld.shared.u32 %r7, [%r2+4]; sub.u32 %r6, %r7, %r8; add.u32 %r9, %r1, %r6; {LOAD}": None,
+    f"ld.shared.u32 %r8, [%r2]; ld.shared.u32 %r7, [%r2+4]; sub.u32 %r6, %r7, %r8; "
+    f"mad.lo.u32 %r9, %r6, 4, %r1; {LOAD}": ONE,
+    f"ld.shared.u32 %r8, [%r2]; neg.s32 %r7, %r8; add.u32 %r9, %r1, %r7; {LOAD}": None,
+    f"ld.shared.u32 %r8, [%r2]; not.b32 %r7, %r8; add.u32 %r9, %r1, %r7; {LOAD}": None,
+    f"ld.shared.u32 %r8, [%r2]; mad.lo.s32 %r9, %r8, -1, %r1; {LOAD}": None,
+    f"ld.shared.u32 %r8, [%r2]; mul.lo.s32 %r7, %r8, -1; add.u32 %r9, %r7, %r1; {LOAD}": None,
+    f"ld.shared.u32 %r8, [%r2]; mul.lo.s32 %r7, %r8, 4; sub.u32 %r9, %r1, %r7; {LOAD}": ONE,
+    "ld.shared.u32 %r8, [%r2]; cvt.u64.u32 %d1, %r8; mov.u64 %d2, one; sub.u64 %d3, %d2, %d1; "
+    "ld.shared.u32 %r29, [%d3];": None,
+    f"ld.shared.u32 %r8, [%r2]; and.b32 %r7, %r8, -4; sub.u32 %r9, %r1, %r7; {LOAD}": None,
+    f"ld.shared.u32 %r8, [%r2]; add.u32 %r7, %r8, 4; sub.u32 %r9, %r1, %r7; {LOAD}": None,
+    f"ld.shared.u32 %r8, [%r2]; shfl.sync.idx.b32 %r7, %r8, 0, 31, -1; sub.u32 %r9, %r1, %r7; {LOAD}": None,
+    f"ld.shared.u32 %r8, [%r2]; selp.b32 %r7, 0, %r8, %p1; sub.u32 %r9, %r1, %r7; {LOAD}": None,
+    f"ld.shared.u64 %d1, [two]; mov.b64 {{%r8, %r7}}, %d1; sub.u32 %r9, %r1, %r7; {LOAD}": None,
+    f"atom.shared.exch.b32 %r8, [%r2], 1; sub.u32 %r9, %r1, %r8; {LOAD}": None,
+    f"ld.shared.u16 %h1, [%r2]; cvt.u32.u16 %r8, %h1; sub.u32 %r9, %r1, %r8; {LOAD}": ONE,
+    f"sub.u32 %r9, %r1, %r0; {LOAD}": ONE,  # a kernel's parameter is no address of a shared variable
+    # operations that are none on addresses
+    f"add.u16x2 %r9, %r1, %r3; {LOAD}": None,
+    f"min.u16x2 %r9, %r1, %r2; {LOAD}": None,
+    f"bar.red.popc.u32 %r8, 0, %p1; add.u32 %r9, %r1, %r8; {LOAD}": ONE,
+    f"bar.red.popc.u32 %r8, 0, %p1; selp.u32 %r9, %r1, %r8, %p1; {LOAD}": None,
     # other accesses
     "st.shared.v4.u32 [%r1], {%r0, %r0, %r0, %r0};": ONE,
     "atom.shared.add.u32 %r29, [%r1], 1;": ONE,
