@@ -16,6 +16,7 @@ from binalloc.emulator.checks.lane_races import ORDERED, lane_conflict, lanes_me
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
+    FULL,
     MAX_BLOCK_WARPS,
     RZ,
     SHARED_WINDOW,
@@ -58,6 +59,16 @@ def race_arrive(s: Sm, w: int, slot: int, b: int) -> None:
 
 
 @device
+def race_ended(g: Gpu, s: Sm, slot: int, b: int) -> None:
+    """Let barrier `b` open: where it waited for all warps of the block that run, it waited for the ends of others."""
+    if s.bar_expected[slot, b] > 0:
+        return
+    for w in range(slot * g.warps_per_block, (slot + 1) * g.warps_per_block):
+        for k in range(MAX_BLOCK_WARPS if s.live[w] == 0 else 0):
+            s.bar_clock[slot, b, k] = max(s.bar_clock[slot, b, k], s.clock[w, k])
+
+
+@device
 def race_leave(s: Sm, w: int, slot: int, b: int) -> None:
     """Let a waiting warp go on behind the barrier."""
     for k in range(MAX_BLOCK_WARPS):
@@ -74,9 +85,11 @@ def race_reset(s: Sm, slot: int, b: int) -> None:
 @device
 def race_meet(g: Gpu, s: Sm, races: Cube, w: int, lanes: int, named: int) -> None:
     """Let lanes of a warp meet in a barrier, or in a WARPSYNC (`named`). In a WARPSYNC only lanes that name the same
-    lanes meet."""
+    lanes meet. A barrier has waited for the ends of the others."""
     if g.race != RaceModel.PTX:
         return
+    if named == 0:
+        lanes |= FULL & ~s.live[w]
     for t in range(g.lanes):
         if (lanes >> t) & 1:
             same = lanes

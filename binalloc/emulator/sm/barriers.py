@@ -9,7 +9,7 @@ the same count, and reductions must not mix with other kinds. Hardware leaves th
 from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
-from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
+from binalloc.emulator.checks.races import race_arrive, race_ended, race_leave, race_reset
 from binalloc.emulator.execute.control import advance
 from binalloc.emulator.policies.events import arrived, opened
 from binalloc.emulator.policies.smm import ask, check_allocation, check_free, give_back, serve_next
@@ -250,6 +250,8 @@ def let_go(g: Gpu, s: Sm, program: Grid, regs: Cube, slot: int, b: int) -> None:
     """Let the warps that wait at barrier `b` of the block go on when the unit's latency has passed, with their
     results."""
     first = slot * g.warps_per_block
+    if CHECKING and g.race:
+        race_ended(g, s, slot, b)
     for w in range(first, first + g.warps_per_block):
         if (s.state[w] == Warp.BARRIER or s.state[w] == Warp.SHARED) and s.bar_id[w] == b:
             s.bar_id[w] = -1
