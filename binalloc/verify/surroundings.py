@@ -101,6 +101,8 @@ class _Contents:
         for i, (a, b) in enumerate(zip(old.instrs, new.instrs, strict=True)):
             if set_of(a) is not set_of(b) or not set_of(a).alike(a, b):
                 return f"another instruction at {new.name}+{i}"
+            if new.touches.get(i) not in (None, old.touches.get(i)):
+                return f"other symbols of the address at {new.name}+{i}"
         after = vars(replace(new.info, machine=""))
         for name, value in vars(replace(old.info, machine="")).items():
             if value != after[name]:

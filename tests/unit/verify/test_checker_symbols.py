@@ -8,6 +8,7 @@ import pytest
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Function, Module
+from binalloc.pipeline.proving.check import prove_kernels
 from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 from binalloc.verify.checker import check
 from binalloc.verify.report import CheckReport
@@ -38,3 +39,18 @@ def test_symbols_are_compared_word_by_word(seed: int, inline: str) -> None:
         assert _checked(old, _with(new, fn, {k: v for k, v in fn.touches.items() if k != word})).ok
     silent = replace(old, functions=[replace(f, touches={}) for f in old])
     assert {error.kind for error in _checked(silent, new).errors} == {"symbols"}
+
+
+def test_a_kernel_whose_words_are_all_the_same_is_compared_too() -> None:
+    """Nothing is left out of a proof as unchanged whose addresses are said to come from elsewhere."""
+    old = import_ptx(kernel(0), machine=GPGPUSIM).module
+    fn = old.function("k")
+    word, names = next((word, names) for word, names in sorted(fn.touches.items()) if len(names) == 1)
+    other = next((v.name,) for v in fn.shared if (v.name,) != names)
+    said = {word: (old, {**fn.touches, word: other}), -1: (_with(old, fn, {}), fn.touches)}
+    for first, (before, touches) in said.items():
+        found = prove_kernels(before, _with(old, fn, touches), ["k"], GPGPUSIM, whole=True)
+        assert not found.unchanged
+        assert found.findings
+        assert all("said to come from other variables" in text for text in found.findings), first
+    assert not prove_kernels(old, _with(old, fn, {}), ["k"], GPGPUSIM, whole=True).findings
