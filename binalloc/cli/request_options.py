@@ -90,7 +90,7 @@ class GivenRequest:
     profile: str | None = None  #: file of the profile that weights code
     inline: str = ""  #: which calls are inlined first
     multiplex: str = ""  #: which versions are tried whose blocks use shared memory in turns
-    sharing: str = ""  #: which versions are tried whose blocks share memory two by two
+    sharing: str = OFF  #: which versions are tried whose blocks share memory two by two
     schedulers: tuple[str, ...] | None = None  #: under which these are run
     whole_gpu: bool = False  #: whether an SM holds at most what it would get of the grid on the whole GPU
     explain: bool = False  #: whether spilled values are explained
@@ -104,7 +104,7 @@ class GivenRequest:
     @property
     def shares(self) -> bool:
         """Return whether versions are tried whose blocks share memory two by two."""
-        return self.sharing not in ("", OFF)
+        return self.sharing != OFF
 
     def require_consistent(self) -> None:
         """Raise UsageError if options contradict each other, or if an option needs another one that is missing."""

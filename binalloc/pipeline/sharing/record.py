@@ -61,6 +61,7 @@ def was_shared(module: Module, kernel: str) -> SharedRecord | None:
                 texts = found.release, found.edges
                 assert all(type(n) is int and n >= 0 for n in numbers)
                 assert all(type(t) is str for t in texts)
+                assert type(found.moved) is bool
                 assert found.slots is None or (type(found.slots) is int and found.slots >= 0)
                 return replace(found, distances=_integers(given, "distances"), numbers=_integers(given, "numbers"))
             except (AssertionError, TypeError):

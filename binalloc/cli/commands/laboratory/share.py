@@ -79,6 +79,9 @@ def share(
 
     if overlay:
         _require_alone(asked)
+    if edges == "jump" and release != "opt":
+        raise UsageError("--edges is about releases as early as they may be", found=f"--release {release}",
+                         expected="--release opt", remedy="Leave out --edges.")  # fmt: skip
     check_output(output, as_json, "-o")
     not_over(output, source.file, source.launch, source.machine, profile, option="-o")
     loaded = source.required()

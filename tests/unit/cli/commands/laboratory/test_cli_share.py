@@ -241,6 +241,12 @@ def by_hand(tmp_path: Path, name: str, early: str = "", late: str = "") -> str:
     return scheduled
 
 
+def test_edges_are_about_one_way_to_release() -> None:
+    for release in ("postdom", "none"):
+        text = refused(2, command("backprop/backprop", "--edges", "jump", "--release", release))
+        assert f"found --release {release}; expected --release opt" in text
+
+
 def test_releases_put_in_by_hand(tmp_path: Path) -> None:
     """What is missing or repeated is named with the path to it."""
     plain, right = by_hand(tmp_path, "plain"), by_hand(tmp_path, "right", late="    RELSSP")

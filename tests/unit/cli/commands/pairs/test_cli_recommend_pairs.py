@@ -111,3 +111,9 @@ def test_pairs_alone_are_written_by_share(one_sm: str, tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert call(*command[1:]).code == 0
     assert (tmp_path / "backprop.out.loom").exists()
+
+
+def test_an_empty_sharing_is_refused(alone: Shareable) -> None:
+    answer = call("recommend", alone.binary, *alone.launch, "--sharing", "")
+    assert (answer.code, answer.out) == (2, "")
+    assert "PAIRS:BYTES" in answer.err
