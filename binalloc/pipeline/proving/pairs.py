@@ -19,7 +19,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.pipeline.proving.turns import Three, TurnsProof, for_blocks
 from binalloc.pipeline.sharing.plans import Plan, Planner
 from binalloc.pipeline.sharing.record import SharedRecord, was_shared
-from binalloc.pipeline.sharing.sharing import Wish, judged, shared_module
+from binalloc.pipeline.sharing.sharing import JUMP, KEPT, NONE, OPT, POSTDOM, Wish, judged, shared_module
 from binalloc.printable import count
 from binalloc.verify.report import CheckReport
 from binalloc.verify.sharing.check import check_shared
@@ -58,7 +58,14 @@ def _prove(old: Module, new: Module, name: str, record: SharedRecord, machine: M
 
 
 def _plan(planner: Planner, record: SharedRecord, name: str) -> Plan:
-    """Return the plan of a record. Raises MalformedInput for a layout that is none of the kernel."""
+    """Return the plan of a record. Raises MalformedInput for a layout that is none of the kernel, and for what `share`
+    never does."""
+    if record.release not in (OPT, POSTDOM, NONE) or record.edges not in (KEPT, JUMP) or not record.pairs:
+        raise MalformedInput(
+            "a record of sharing says what nobody does", place=name,
+            found=f"{count(record.pairs, 'pair')}, release {record.release}, edges {record.edges}"[:80],
+            expected=f"one pair or more, {OPT}, {POSTDOM} or {NONE}, and {KEPT} or {JUMP}",
+        )  # fmt: skip
     if record.distances is None:
         return planner.plan(record.pairing, moved=record.moved)
     try:

@@ -77,12 +77,20 @@ def overlay_plan(memory: SharedMemory, dynamic: int) -> OverlayPlan:
 
 def plan_again(memory: SharedMemory, distances: tuple[int, ...], size: int) -> OverlayPlan:
     """Return the plan that a record has. distances: by unit. size: static bytes. Raises Refused where the record is one
-    of other variables."""
+    of other variables, or has them outside of the block's memory."""
     units = units_of(memory)
     if len(units.extents) != len(distances):
         raise Refused(
             "the record of an overlay is one of other variables", place=memory.program.graph.kernel,
             found=f"{len(distances)} distances", expected=f"{len(units.extents)}, one for each unit of variables",
+            remedy="Give the binary of which it was made.",
+        )  # fmt: skip
+    ends = [(e.first + by, e.first + by + e.size) for e, by in zip(units.extents, distances, strict=True)]
+    if any(first < 0 or end > size for first, end in ends) or size > memory.reach.size:
+        raise Refused(
+            "the record of an overlay does not fit the kernel", place=memory.program.graph.kernel,
+            found=f"distances {list(distances)}, {size} bytes"[:80],
+            expected=f"variables that stay in at most {memory.reach.size} bytes",
             remedy="Give the binary of which it was made.",
         )  # fmt: skip
     return OverlayPlan(memory, units, distances, size, False)

@@ -192,3 +192,18 @@ def test_a_record_of_other_variables_is_no_proof(files: Path) -> None:
     (turn,) = json.loads(found.out)["turns"]
     assert (turn["scheme"], turn["proven"]) == ("overlay", False)
     assert "another may be written before the next barrier" in turn["missing"]
+
+
+@pytest.mark.parametrize("field", ['"distances": [0, -', '"distances": [', '"bytes": '])
+def test_a_record_that_leads_out_of_memory_is_no_proof(files: Path, field: str) -> None:
+    """Its numbers may be any: those that no instruction can have, too."""
+    out = str(files / "over.loom")
+    assert call(*command(files, "--no-emulate", "-o", out)).code == 0
+    text = call("disasm", out).out
+    assert text.count(field) == 1
+    (files / "forged.lasm").write_text(text.replace(field, f"{field}{10**20}"))
+    forged = str(files / "forged.loom")
+    assert call("asm", str(files / "forged.lasm"), "-o", forged).code == 0
+    found = call("verify", str(files / "k.loom"), forged, "--machine", "v100")
+    assert found.code == 1
+    assert "the record of an overlay does not fit the kernel" in found.out
