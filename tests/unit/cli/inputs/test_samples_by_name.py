@@ -24,7 +24,7 @@ def put(folder: Path, name: str, kernel: str = "k") -> Path:
 @pytest.mark.rotates("long commands")
 def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     found = find_samples(SAMPLES)
-    assert len(found) == 66
+    assert len(found) == 67
     programs = choose_samples(SAMPLES, [])
     assert len(programs) == 25
     apart = {path.relative_to(SAMPLES).parts[0] for path in found.values() if path not in programs}

@@ -436,7 +436,7 @@ def test_blocks_that_wait_for_one_another_through_memory(scheduler: str) -> None
 @pytest.mark.parametrize(
     ("sharing", "error", "text"),
     [
-        *((text, UsageError, "a number between 0 and 1") for text in ("0", "1", "x")),
+        *((text, UsageError, "a threshold between 0 and 1") for text in ("0", "1", "x")),
         ("2:1024", UsageError, "1 to 1"), ("1:8196", UsageError, "0 to 7,168"), ("1:a", UsageError, "PAIRS:BYTES"),
         ("0.9", Refused, "at most 0.777"),
     ],

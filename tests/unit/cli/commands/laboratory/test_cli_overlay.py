@@ -170,7 +170,7 @@ def test_the_result_is_shared_two_by_two_and_verified_in_two_steps(tmp_path: Pat
     given = ["--launch", str(sample.with_suffix(".toml")), "--size", "test", "--machine", "gtx680", "--no-emulate"]
     assert call("share", str(sample), *given, "--overlay", "-o", over).code == 0
     shared = call("share", over, *given, "-o", pairs)
-    assert shared.out.startswith("contrast: 10 blocks instead of 5, 5 in pairs;"), shared.err
+    assert shared.out.startswith("contrast: 10 blocks instead of 5, 10 of them in pairs;"), shared.err
     verified = call("verify", str(sample), pairs, "--machine", "gtx680", "--json")
     assert verified.code == 0, verified.err
     turns = verified.json["turns"]
