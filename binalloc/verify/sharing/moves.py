@@ -51,6 +51,8 @@ class Bytes:
 class Moves:
     """The moves of a kernel are its accesses with their distances."""
 
+    lie_apart = True  #: whether no two variables may have one place
+
     def __init__(
         self, flat: Flat, reach: Reach, kernel: Function, dynamic: int | None, *, by_symbols: bool = False
     ) -> None:
@@ -59,6 +61,7 @@ class Moves:
         static = kernel.info.shared_bytes
         self.flat = flat
         self.sure = static + (dynamic or 0)  # bytes that the block surely has
+        self.room = self.sure  # bytes of the new block
         self.end = ADDRESSES if dynamic is None else self.sure  # accesses to bytes from here on fault
         self.symbols, self.by_symbols = Symbols(kernel, self.end), by_symbols
         self.contradicted: list[int] = []  #: nodes whose addresses are never in the variables that they come from
@@ -174,11 +177,12 @@ class Moves:
             if wanted - {now.offset - was.offset}:
                 found.append(f"has {was.name} moved by {now.offset - was.offset}, accesses by "
                              + " and ".join(map(str, sorted(wanted))))  # fmt: skip
-            outside = not 0 <= now.offset <= self.sure - now.size
-            if now.offset != was.offset and (now.offset % max(now.align, 1) or outside):
+            outside = not 0 <= now.offset <= self.room - now.size
+            changed = now.offset != was.offset
+            if (changed and now.offset % max(now.align, 1)) or (outside and (changed or self.room < self.sure)):
                 found.append(f"has {was.name} at {now.offset}")
         places = sorted((v.offset, v.offset + v.size, v.name) for v in new)
-        for (_, end, name), (first, _, other) in pairwise(places if new != old else ()):
+        for (_, end, name), (first, _, other) in pairwise(places if new != old and self.lie_apart else ()):
             if first < end:
                 found.append(f"has {name} and {other} in one place")
         return found

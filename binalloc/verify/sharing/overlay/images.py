@@ -7,11 +7,11 @@ only bytes of different sets can have one image.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
-from binalloc.isa.instruction import Function, SharedVar
+from binalloc.isa.instruction import Function
 from binalloc.isa.kinds import Access
 from binalloc.verify.multiplex.memory import Range
 from binalloc.verify.multiplex.spread import Numbers
@@ -23,6 +23,8 @@ from binalloc.verify.sharing.overlay.course import Interval
 
 class Images(Moves):
     """The images of a kernel's bytes are where its accesses find them. Sets of bytes are masks."""
+
+    lie_apart = False
 
     def __init__(
         self, flat: Flat, reach: Reach, kernel: Function, size: int, dynamic: int, *, by_symbols: bool
@@ -93,25 +95,6 @@ class Images(Moves):
         distances = np.array([access.distance for access in self.accesses] + [0], np.int64)
         used = self.owner != NOBODY
         return np.where(used, np.arange(len(self.owner)) + distances[self.owner], NOBODY)
-
-    # -- variables
-
-    def misplaced(self, old: Sequence[SharedVar], new: Sequence[SharedVar]) -> list[str]:
-        """Return what is wrong with a function's table of variables, after `check` has found nothing."""
-        if [(v.name, v.size, v.align) for v in old] != [(v.name, v.size, v.align) for v in new]:
-            return ["has other variables than the original"]
-        distances = np.array([access.distance for access in self.accesses] + [0], np.int64)
-        found = []
-        for was, now in zip(old, new, strict=True):
-            owners = self.owner[was.offset : was.offset + was.size]
-            wanted = set(distances[owners[owners != NOBODY]].tolist())
-            if wanted - {now.offset - was.offset}:
-                found.append(f"has {was.name} moved by {now.offset - was.offset}, accesses by "
-                             + " and ".join(map(str, sorted(wanted))))  # fmt: skip
-            outside = not 0 <= now.offset <= self.room - now.size
-            if (now.offset != was.offset and now.offset % max(now.align, 1)) or outside:
-                found.append(f"has {was.name} at {now.offset}")
-        return found
 
 
 def moved(mask: int, distance: int) -> int:
