@@ -52,6 +52,7 @@ class Moves:
     """The moves of a kernel are its accesses with their distances."""
 
     lie_apart = True  #: whether no two variables may have one place
+    leaves = "is moved out of the block's shared memory", "below"  #: message and expectation of such an access
 
     def __init__(
         self, flat: Flat, reach: Reach, kernel: Function, dynamic: int | None, *, by_symbols: bool = False
@@ -118,13 +119,18 @@ class Moves:
             if d and not access.inside:
                 self._fail("bounds", "is moved, but may leave the block's shared memory", node,
                            f"addresses below {self.sure}", shown(access.ranges))  # fmt: skip
-            elif d and (access.ranges[0][0] + d < 0 or access.last >= self.sure):
-                self._fail("bounds", "is moved out of the block's shared memory", node, f"below {self.sure}",
+            elif (d or self.room < self.sure) and self._outside(access):
+                message, expected = self.leaves
+                self._fail("bounds", message, node, f"{expected} {self.room}",
                            shown([(low + d, high + d) for low, high in access.ranges]))  # fmt: skip
         if not self._found():
             self._distances()
-        if not self._found():
+        if self.lie_apart and not self._found():
             self._images()
+
+    def _outside(self, access: Bytes) -> bool:
+        """Return whether the new access may leave the new block's bytes."""
+        return bool(access.ranges) and (access.ranges[0][0] + access.distance < 0 or access.last >= self.room)
 
     def _fail(self, kind: str, message: str, node: Node, expected: str = "", found: str = "") -> None:
         node.pair.fail(kind, message, node.n, node.label, expected, found)

@@ -17,7 +17,7 @@ from binalloc.verify.multiplex.memory import Range
 from binalloc.verify.multiplex.spread import Numbers
 from binalloc.verify.sharing.addresses import Reach
 from binalloc.verify.sharing.flat import Flat
-from binalloc.verify.sharing.moves import NOBODY, Bytes, Moves, shown
+from binalloc.verify.sharing.moves import NOBODY, Bytes, Moves
 from binalloc.verify.sharing.overlay.course import Interval
 
 
@@ -25,6 +25,7 @@ class Images(Moves):
     """The images of a kernel's bytes are where its accesses find them. Sets of bytes are masks."""
 
     lie_apart = False
+    leaves = "may leave the new block's shared memory", "addresses below"
 
     def __init__(
         self, flat: Flat, reach: Reach, kernel: Function, size: int, dynamic: int, *, by_symbols: bool
@@ -42,22 +43,6 @@ class Images(Moves):
     def within(self) -> dict[int, Range]:
         """Return by node the first and last byte that an access may touch, where only C's rule says so."""
         return {a.node: (a.ranges[0][0], a.ranges[-1][1]) for a in self.accesses if a.by_symbol}
-
-    def check(self) -> None:
-        """Check each access by itself, and that each byte has one distance."""
-        for access in self.accesses:
-            node, d = self.flat.nodes[access.node], access.distance
-            if d % access.size:
-                self._fail("alignment", "is moved by a distance that its size does not divide", node,
-                           f"a multiple of {access.size}", str(d))  # fmt: skip
-            if d and not access.inside:
-                self._fail("bounds", "is moved, but may leave the block's shared memory", node,
-                           f"addresses below {self.sure}", shown(access.ranges))  # fmt: skip
-            elif access.ranges and (access.ranges[0][0] + d < 0 or access.last >= self.room):
-                self._fail("bounds", "may leave the new block's shared memory", node, f"addresses below {self.room}",
-                           shown([(low + d, high + d) for low, high in access.ranges]))  # fmt: skip
-        if not self._found():
-            self._distances()
 
     def _writes(self, n: int) -> bool:
         memory = self.flat.nodes[n].view.memory
