@@ -139,10 +139,14 @@ class Sharer:
     def _unpaired(self, scheduler: str, original: Version, without: Version) -> Iterator[Way]:
         """Yield what the versions without pairs give under a scheduler."""
         for technique, version in ((ORIGINAL, original), (LEVEL, without)):
-            try:
-                yield Way(technique, scheduler, self._under(scheduler, version))
-            except (KernelFault, LimitHit) as error:
-                yield Way(technique, scheduler, refused=error.message)
+            yield self._plain(technique, scheduler, version)
+
+    def _plain(self, technique: str, scheduler: str, version: Version) -> Way:
+        """Return what a version without pairs gives under a scheduler."""
+        try:
+            return Way(technique, scheduler, self._under(scheduler, version))
+        except (KernelFault, LimitHit) as error:
+            return Way(technique, scheduler, refused=error.message)
 
     def _overlaid(self) -> list[Way]:
         """Return what the original gives under each scheduler with variables that lie over one another."""
@@ -157,14 +161,11 @@ class Sharer:
             refused = _said(error)
         if refused:
             return [Way(OVERLAY, scheduler, refused=refused) for scheduler in self._all()]
-        return [
-            Way(OVERLAY, scheduler, measure(found.version, self.request.with_options(scheduler=scheduler)))
-            for scheduler in self._all()
-        ]  # fmt: skip
+        return [self._plain(OVERLAY, scheduler, found.version) for scheduler in self._all()]
 
     def _under(self, scheduler: str, version: Version) -> Version:
-        """Return a version as it runs under a scheduler."""
-        if scheduler == self.request.options.scheduler:
+        """Return a version as it runs under a scheduler. It has been run under that of the request, if at all."""
+        if scheduler == self.request.options.scheduler and version.cycles is not None:
             return version
         self.request.progress(f"{self.request.kernel}: {version.name}, {scheduler}")
         return measure(version, self.request.with_options(scheduler=scheduler))
