@@ -26,6 +26,16 @@ ROWS: dict[str, OptionRow] = {
     "max_cycles": OptionRow(max_cycles_option, usual=True),
     "scheduler": OptionRow(scheduler_option, usual=True),
     "dispatcher": OptionRow(dispatcher_option, usual=True),
+    "batches": OptionRow(
+        click.option(
+            "--batches",
+            metavar="stride:N|mod:M",
+            default="stride:1",
+            show_default=True,
+            help="Which blocks are a batch, for --dispatch serial: N consecutive ones, or those equal modulo M.",
+        ),
+        usual=True,
+    ),
     "placement": OptionRow(placement_option, usual=True),
     "pages": OptionRow(pages_option, usual=True),
     "skews": OptionRow(skews_option),

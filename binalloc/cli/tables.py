@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from binalloc.errors import Hint, UsageError
+from binalloc.rows import chosen
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -42,8 +45,16 @@ class RowName(click.types.StringParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         rows = self.rows()
-        if value not in rows:
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, rows))}.", param, ctx)
+        name, parameters, _ = str(value).partition(":")
+        if name not in rows:
+            self.fail(f"{name!r} is not one of {', '.join(map(repr, rows))}.", param, ctx)
+        if parameters and not getattr(rows[name], "parameters", ()):
+            self.fail(f"{name} has no parameters, found {parameters!r}.", param, ctx)
+        if parameters:
+            try:
+                chosen(rows, str(value), "row", Hint(""))
+            except UsageError as error:
+                self.fail(f"{error.message}: {error.found!r}, expected {error.expected}.", param, ctx)
         return str(value)
 
 
@@ -56,7 +67,8 @@ class RowNames(RowName):
         if isinstance(value, tuple):
             return value  # click converts what it has converted
         asked = {super(RowNames, self).convert(name, param, ctx) for name in str(value).split(",")}
-        return tuple(name for name in self.rows() if name in asked)
+        names = list(self.rows())
+        return tuple(sorted(asked, key=lambda text: (names.index(text.partition(":")[0]), text)))
 
 
 class RowOption(click.Option):
@@ -76,18 +88,26 @@ class RowOption(click.Option):
         found = super().get_help_record(ctx)
         if found is None or not isinstance(self.type, RowName):
             return found
-        rows = "; ".join(f"{name}: {row.summary}" for name, row in self.type.rows().items())
+        rows = "; ".join(f"{name}: {row.summary}{_parameters(row)}" for name, row in self.type.rows().items())
         text = found[1] if self.show_default else f"{found[1]}  [default: {self.type.default()}]"
         return found[0], f"{text}  {rows}."
+
+
+def _parameters(row: Any) -> str:
+    """Describe the parameters of a row, if it has any."""
+    texts = [f":{p.name}={p.expected} ({p.summary}; {p.words[p.default] if p.words else p.default})"
+             for p in getattr(row, "parameters", ())]  # fmt: skip
+    return f" [{', '.join(texts)}]" if texts else ""
 
 
 ALLOCATOR_NAMES = RowNames("binalloc.transform.allocators.table", "ALLOCATORS")
 SCHEDULER_NAMES = RowNames("binalloc.emulator.policies.schedulers.table", "SCHEDULERS")
 
 
-def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[[Any], Any]:
-    """Return a click option that takes the name of a row of that table."""
-    return click.option(flag, cls=RowOption, type=RowName(module, table), **settings)
+def row_option(flag: str, module: str, table: str, parameter: str = "", **settings: Any) -> Callable[[Any], Any]:
+    """Return a click option that takes the name of a row of that table. parameter: of the command's function, where it
+    is not called as the option."""
+    return click.option(*filter(None, (flag, parameter)), cls=RowOption, type=RowName(module, table), **settings)
 
 
 policy_option = row_option("--policy", "binalloc.pipeline.policies.table", "POLICIES", help="How to choose.")
@@ -121,7 +141,7 @@ scheduler_option = row_option(
     help="How the emulated schedulers choose warps.",
 )  # fmt: skip
 dispatcher_option = row_option(
-    "--dispatcher", "binalloc.emulator.policies.dispatchers.table", "DISPATCHERS", show_default=True,
+    "--dispatch", "binalloc.emulator.policies.dispatchers.table", "DISPATCHERS", "dispatcher", show_default=True,
     help="Which emulated SM takes which block when.",
 )  # fmt: skip
 placement_option = row_option(

@@ -105,6 +105,7 @@ class LaunchedDevice:
         self.kernel = kernel
         self.drain: Callable[[], None] | None = None
         self.samplers: list[Sampler] = []
+        self.policies: dict[str, str] = {}
         self.need, self.sms_count, self.memory = need, sms, memory
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError(

@@ -9,7 +9,7 @@ from binalloc.emulator.pages.identity import IDENTITY
 from binalloc.emulator.pages.page import PagePolicy
 from binalloc.emulator.state.policy import define_choice
 from binalloc.errors import Hint
-from binalloc.rows import by_name, number
+from binalloc.rows import Chosen, by_name, chosen
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu
@@ -18,9 +18,10 @@ PAGES: dict[str, PagePolicy] = by_name((IDENTITY,))
 DEFAULT = IDENTITY.name
 
 
-def pages_number(name: str) -> int:
-    """Return the value of `g.pages` for a policy. Raises UsageError with the known names."""
-    return number(PAGES, name, "page policy", Hint("{pages}"))
+def chosen_pages(text: str) -> Chosen:
+    """Return the page policy that a user has chosen. Its number is the value of `g.pages`. Raises UsageError with what
+    could be chosen."""
+    return chosen(PAGES, text, "page policy", Hint("{pages}"))
 
 
 physical: Callable[[Gpu, int, int], int]

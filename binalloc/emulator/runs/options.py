@@ -19,6 +19,7 @@ from binalloc.emulator.pages.table import DEFAULT as DEFAULT_PAGES
 from binalloc.emulator.policies.dispatchers.table import DEFAULT as DEFAULT_DISPATCHER
 from binalloc.emulator.policies.placements.table import DEFAULT as DEFAULT_PLACEMENT
 from binalloc.emulator.policies.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.models.batches.formula import EACH_BLOCK
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
@@ -65,13 +66,16 @@ class RunOptions:
     engine: str = NUMBA
     """One of `ENGINES`."""
     scheduler: str = DEFAULT_SCHEDULER
-    """How an SM's schedulers choose among warps: a row of `policies.schedulers.table`, by name."""
+    """How an SM's schedulers choose among warps: a row of `policies.schedulers.table`, by name, with its parameters, as
+    in `NAME:PARAMETER=VALUE`."""
     dispatcher: str = DEFAULT_DISPATCHER
     """Which SM takes which block when: a row of `dispatchers.table`, by name."""
+    batches: str = EACH_BLOCK
+    """Which blocks are a batch, for dispatchers and schedulers that know batches: `stride:N` or `mod:M`."""
     placement: str = DEFAULT_PLACEMENT
     """Where in an SM's shared memory an allocation lies: a row of `placements.table`, by name."""
     pages: str = DEFAULT_PAGES
-    """Where in L2 and DRAM a line of memory lies: a row of `pages.table`, by name."""
+    """Where in L2 and DRAM a line of memory lies: a row of `pages.table`, by name, with its parameters."""
     listeners: tuple[str, ...] = ()
     """Further policies that only hear of events: rows of `listeners.table`, by name."""
     sms: int = 1

@@ -26,13 +26,13 @@ from binalloc.emulator.host.resources import Resources, require_together, reside
 from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
-from binalloc.emulator.pages.table import PAGES, pages_number
-from binalloc.emulator.policies.dispatchers.table import DISPATCHERS, dispatcher_number
+from binalloc.emulator.pages.table import chosen_pages
+from binalloc.emulator.policies.dispatchers.table import chosen_dispatcher
 from binalloc.emulator.policies.events import wants_evictions
 from binalloc.emulator.policies.gates.table import gates_of
 from binalloc.emulator.policies.listeners.table import listening
-from binalloc.emulator.policies.placements.table import PLACEMENTS, placement_number
-from binalloc.emulator.policies.schedulers.table import SCHEDULERS, policy_number
+from binalloc.emulator.policies.placements.table import chosen_placement
+from binalloc.emulator.policies.schedulers.table import chosen_scheduler
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.profile import InstructionProfile, collect_profile
 from binalloc.emulator.state import layout as L
@@ -47,6 +47,8 @@ from binalloc.isa.sets.loom import LOOM
 from binalloc.launch.file import complete
 from binalloc.launch.merged import fitting
 from binalloc.launch.types import Launch
+from binalloc.models.batches.formula import STRIDE, BatchFormula
+from binalloc.models.batches.queues import queues
 from binalloc.models.machines.model import Machine
 from binalloc.models.sharing.pairs import Pairing
 from binalloc.printable import count
@@ -55,8 +57,6 @@ QUANTUM = {"numba": 20_000, "python": 50}
 """Cycles with events per call of device code, by engine. A longer quantum delays Ctrl-C, a shorter one costs more
 calls. Chosen by hand."""
 REPORT_QUANTA = 16  # progress is reported once in so many quanta; more reports cost time and show nothing new
-_TABLES: dict[str, Mapping[str, object]] = {"dispatcher": DISPATCHERS, "placement": PLACEMENTS, "pages": PAGES}
-"""Policies of the SM besides the scheduler's: fields of the device's record, and the rows that they number."""
 SPIN_CYCLES = 1_000_000
 """The cycle of the first search for endless loops, and each later one at four times the cycle. A search costs far more
 than a cycle, so there are few. Chosen by hand."""
@@ -80,7 +80,7 @@ class Result:
     globals: dict[str, Array] = field(default_factory=dict)
     kernel: str = ""
     scheduler: str = ""
-    #: other policies of the SM by option, `dispatcher`, `placement` and `pages`: the name of the row
+    #: other policies of the SM by option, `dispatcher`, `placement` and `pages`, as they were chosen
     policies: dict[str, str] = field(default_factory=dict)
     resident_occupancy: float = 0.0  #: occupancy of an SM with all the blocks that it may have
     blocks: int = 0  #: blocks of the grid
@@ -207,6 +207,7 @@ def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, co
     device.put("skew", _skew(options.skew))
     if options.only is not None:
         _leave_out(device, options.only)
+    _batch(device, options.batches)
     device.watch(options.check, options.race, device.module.memory_model)
     if options.profile:
         device.profile()
@@ -230,18 +231,21 @@ def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, co
 
 
 def _choose(device: LaunchedDevice, options: RunOptions) -> None:
-    """Put the policies that the options name into the device's record."""
-    chosen = {
-        "policy": policy_number(options.scheduler),
-        "dispatcher": dispatcher_number(options.dispatcher),
-        "placement": placement_number(options.placement),
-        "pages": pages_number(options.pages),
-        "gates": gates_of(options.machine, device.get("pairs")),
-        "listening": listening(options.listeners),
+    """Put the policies that the options name into the device's record, with the values of their parameters."""
+    rows = {
+        "policy": chosen_scheduler(options.scheduler),
+        "dispatcher": chosen_dispatcher(options.dispatcher),
+        "placement": chosen_placement(options.placement),
+        "pages": chosen_pages(options.pages),
     }
-    for name, number in chosen.items():
+    chosen = {name: row.number for name, row in rows.items()}
+    chosen["gates"] = gates_of(options.machine, device.get("pairs"))
+    chosen["listening"] = listening(options.listeners)
+    given = {name: value for row in rows.values() for name, value in row.values.items()}
+    for name, number in (chosen | given).items():
         device.put(name, number)
     device.put("notes_evictions", int(wants_evictions(chosen)))
+    device.policies = {"scheduler": options.scheduler, **options.policies}
 
 
 def _leave_out(device: LaunchedDevice, only: range) -> None:
@@ -252,6 +256,17 @@ def _leave_out(device: LaunchedDevice, only: range) -> None:
         raise UsageError("no blocks of the grid", place="only", found=str(only), expected=expected)
     device.put("first_block", only.start)
     device.put("blocks", only.stop - only.start)
+
+
+def _batch(device: LaunchedDevice, text: str) -> None:
+    """Divide the blocks that are run into batches, and the batches among the SMs."""
+    blocks = device.get("blocks")
+    formula = BatchFormula.parse(text, math.prod(device.launch.grid), Hint("{batches}"))
+    formula = replace(formula, value=min(formula.value, blocks))
+    device.put("batch_stride" if formula.kind == STRIDE else "batch_modulus", formula.value)
+    queue = queues(formula, blocks, device.sms_count)
+    device.put("queue_head", [each.start for each in queue])
+    device.put("queue_tail", [each.stop for each in queue])
 
 
 def _skew(seed: int | None) -> int:
@@ -357,8 +372,8 @@ def _so_far(device: LaunchedDevice, resident: int, *, contents: bool = True) -> 
     return Result(
         stats["cycles"], buffers, stats, resident, stats["achieved_occupancy"], counts, device.sms_count,
         device.sms_count == 1 and machine.chip.sms > 1, machine.name, device.engine.name, variables,
-        device.kernel.name, list(SCHEDULERS)[device.get("policy")],
-        {name: list(rows)[device.get(name)] for name, rows in _TABLES.items()},
+        device.kernel.name, device.policies["scheduler"],
+        {name: chosen for name, chosen in device.policies.items() if name != "scheduler"},
         resident * device.need.use.warps / machine.sm.warps_per_sm,
         math.prod(device.launch.grid), device.get("retired"),
         profile=collect_profile(device) if device.get("profile") else {},

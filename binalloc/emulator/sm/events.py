@@ -251,6 +251,7 @@ def retire_warp(g: Gpu, s: Sm, w: int) -> None:
     s.live_warps -= g.warps_per_block
     s.stat[Stat.BLOCKS_RETIRED] += 1
     g.retired += 1
+    g.last_end[s.id] = g.cycle
     block_ends(g, s, block)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from binalloc.emulator.state.device import define
+from binalloc.rows import Parameter
 
 EVENTS: dict[str, str] = {
     "issued": "g, s, w, pc",  # warp w has issued the instruction at word pc, which has executed
@@ -39,6 +40,8 @@ class SmPolicy:
     summary: str  #: for the help of the command line
     #: device functions by names of `EVENTS`; they are called where the policy is in force
     hears: Mapping[str, Callable[..., None]] = field(default_factory=dict, kw_only=True)
+    #: what users may choose behind the name; each has a field in the device's record
+    parameters: tuple[Parameter, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         assert self.hears.keys() <= EVENTS.keys(), f"{self.name} handles an event that there is not"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from binalloc.emulator.policies.dispatchers.serial import SERIAL
+from binalloc.emulator.policies.dispatchers.table import DISPATCHERS
 from binalloc.emulator.policies.gates.table import GATES
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
@@ -92,8 +94,18 @@ def standing(c: StoppedContext, blocks: list[StuckBlock] | None = None) -> str:
         out += [text for sm in sorted({block.sm for block in found}) for text in holders(c, sm)]
     waiting = c.of("blocks") - c.of("dispatched")
     if waiting:
-        out.append(f"{waiting} blocks have not started")
+        out.append(f"{waiting} blocks have not started" + _queued(c))
     return "; ".join(out)
+
+
+def _queued(c: StoppedContext) -> str:
+    """Describe the queues of SMs in which blocks wait, "" where SMs have none."""
+    if list(DISPATCHERS)[c.of("dispatcher")] != SERIAL.name:
+        return ""
+    heads, tails = (c.engine.view(c.g, 0, f"queue_{end}") for end in ("head", "tail"))
+    waits = [f"{tails[i] - heads[i]} in the queue of SM {i}" for i in range(c.of("sms")) if heads[i] < tails[i]]
+    more = [f"and {len(waits) - MOST_LINES} more queues"] if len(waits) > MOST_LINES else []
+    return f": {', '.join(waits[:MOST_LINES] + more)}"
 
 
 def _blocks(c: StoppedContext) -> list[StuckBlock]:

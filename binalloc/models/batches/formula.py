@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.errors import UsageError
+from binalloc.errors import Hint, UsageError
 
 STRIDE, MODULUS, NONE = "stride", "modulus", "none"
 KINDS = (STRIDE, MODULUS, NONE)
 EXPECTED = "stride:N or mod:M, with a whole number from 1 to the number of blocks"
+EACH_BLOCK = "stride:1"  # how a user writes that each block is a batch of its own
 _SPELLINGS = {"stride": STRIDE, "mod": MODULUS}
 
 Ints = NDArray[np.int64]
@@ -30,7 +31,7 @@ class BatchFormula:
     value: int = 0  #: the stride or the modulus; 0 where no formula fits
 
     @staticmethod
-    def parse(text: str, blocks: int, place: str) -> BatchFormula:
+    def parse(text: str, blocks: int, place: str | Hint) -> BatchFormula:
         """Return the formula that a user wrote as `stride:N` or `mod:M`. Raises UsageError for anything else, and for a
         number that is 0 or above the blocks of the grid. place: the option or key, for the message."""
         name, _, value = text.partition(":")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from binalloc.emulator.host.figures.skew import LIMIT
-from binalloc.emulator.policies.schedulers.table import policy_number
+from binalloc.emulator.policies.schedulers.table import chosen_scheduler
 from binalloc.errors import BinallocError, Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import write_module
@@ -75,7 +75,7 @@ def require_shareable(request: Request, running: bool) -> None:
     emulated."""
     require_option(request.sharing)
     for name in request.schedulers:
-        policy_number(name)
+        chosen_scheduler(name)
     if request.blocks is not None:
         remedy = Hint("Leave out {blocks}, or give {registers} and {slots} in its place.")
         raise UsageError(Hint("{sharing} chooses the number of blocks itself"), remedy=remedy)

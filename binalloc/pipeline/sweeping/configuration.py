@@ -8,7 +8,7 @@ from functools import cached_property
 
 from binalloc.analysis.flow.callgraph import build_callgraph
 from binalloc.emulator.host.pairs import OFF as NO_PAIRS
-from binalloc.emulator.policies.schedulers.table import policy_number
+from binalloc.emulator.policies.schedulers.table import chosen_scheduler
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import Module
@@ -103,7 +103,7 @@ def configurations(
     for name in allocators:
         find_allocator(name)
     for name in schedulers:
-        policy_number(name)
+        chosen_scheduler(name)
     for asked_pairs in sharing:
         require_option(asked_pairs)
     budgets, own = _levels(module, subject)

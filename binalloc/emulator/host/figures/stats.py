@@ -17,8 +17,9 @@ Stats = dict[str, Any]  # numbers by name; `stalls`, `units` and `queues` are di
 
 def collect(engine: Engine, g: Records, sms: Records, machine: Machine) -> Stats:
     """Return every counter of a run that has ended, summed over the SMs simulated, and the figures derived from them:
-    see `count` and `ratios`."""
+    see `count`, `idle_cycles` and `ratios`."""
     out = count(engine, g, sms, machine, engine.get(g, 0, "cycle"))
+    out["idle_sm_cycles"] = sum(idle_cycles(engine, g, sms, out["cycles"]))
     return out | ratios(out, machine, engine.get(g, 0, "sms"))
 
 
@@ -50,6 +51,13 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
     out["dram_bytes"] = (out["dram_reads"] + out["dram_writes"]) * machine.dram.burst_bytes
     out["queues"] = queue_figures(engine, g, sms, cycles)
     return out
+
+
+def idle_cycles(engine: Engine, g: Records, sms: Records, cycles: int) -> list[int]:
+    """Return for each SM the cycles between the end of its last block and that of the run."""
+    ends = engine.get(g, 0, "last_end")
+    resident = [engine.get(sms, i, "resident") for i in range(engine.get(g, 0, "sms"))]
+    return [0 if blocks else int(cycles - ends[i]) for i, blocks in enumerate(resident)]
 
 
 def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:

@@ -7,21 +7,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.policies.dispatchers.dispatcher import BlockDispatcher
-from binalloc.emulator.policies.dispatchers.in_order import IN_ORDER
+from binalloc.emulator.policies.dispatchers.interleaved import INTERLEAVED
+from binalloc.emulator.policies.dispatchers.serial import SERIAL
 from binalloc.emulator.state.policy import define_choice
 from binalloc.errors import Hint
-from binalloc.rows import by_name, number
+from binalloc.rows import Chosen, by_name, chosen
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
-DISPATCHERS: dict[str, BlockDispatcher] = by_name((IN_ORDER,))
-DEFAULT = IN_ORDER.name
+DISPATCHERS: dict[str, BlockDispatcher] = by_name((INTERLEAVED, SERIAL))
+DEFAULT = INTERLEAVED.name
 
 
-def dispatcher_number(name: str) -> int:
-    """Return the value of `g.dispatcher` for a dispatcher. Raises UsageError with the known names."""
-    return number(DISPATCHERS, name, "block dispatcher", Hint("{dispatcher}"))
+def chosen_dispatcher(text: str) -> Chosen:
+    """Return the dispatcher that a user has chosen. Its number is the value of `g.dispatcher`. Raises UsageError with
+    what could be chosen."""
+    return chosen(DISPATCHERS, text, "block dispatcher", Hint("{dispatcher}"))
 
 
 _ROWS = list(DISPATCHERS.values())

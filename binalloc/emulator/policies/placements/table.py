@@ -10,7 +10,7 @@ from binalloc.emulator.policies.placements.lowest_gap import LOWEST_GAP
 from binalloc.emulator.policies.placements.placement import Placement
 from binalloc.emulator.state.policy import define_choice
 from binalloc.errors import Hint
-from binalloc.rows import by_name, number
+from binalloc.rows import Chosen, by_name, chosen
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
@@ -19,9 +19,10 @@ PLACEMENTS: dict[str, Placement] = by_name((LOWEST_GAP,))
 DEFAULT = LOWEST_GAP.name
 
 
-def placement_number(name: str) -> int:
-    """Return the value of `g.placement` for a policy. Raises UsageError with the known names."""
-    return number(PLACEMENTS, name, "placement of shared memory", Hint("{placement}"))
+def chosen_placement(text: str) -> Chosen:
+    """Return the placement that a user has chosen. Its number is the value of `g.placement`. Raises UsageError with
+    what could be chosen."""
+    return chosen(PLACEMENTS, text, "placement of shared memory", Hint("{placement}"))
 
 
 place: Callable[[Gpu, Sm, int], int]

@@ -14,7 +14,7 @@ from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.policies.schedulers.two_level import TWO_LEVEL
 from binalloc.emulator.state.policy import define_choice
 from binalloc.errors import Hint
-from binalloc.rows import by_name, number
+from binalloc.rows import Chosen, by_name, chosen
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
@@ -23,9 +23,10 @@ SCHEDULERS: dict[str, WarpScheduler] = by_name((LRR, GTO, TWO_LEVEL, OLDEST, OWF
 DEFAULT = LRR.name
 
 
-def policy_number(name: str) -> int:
-    """Return the value of `g.policy` for a scheduler. Raises UsageError with the known names."""
-    return number(SCHEDULERS, name, "warp scheduler", Hint("{scheduler}"))
+def chosen_scheduler(text: str) -> Chosen:
+    """Return the scheduler that a user has chosen. Its number is the value of `g.policy`. Raises UsageError with what
+    could be chosen."""
+    return chosen(SCHEDULERS, text, "warp scheduler", Hint("{scheduler}"))
 
 
 pick: Callable[[Gpu, Sm, int, int], int]

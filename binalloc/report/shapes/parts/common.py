@@ -68,7 +68,7 @@ class EmulatorJson(TypedDict):
     machine: Annotated[str, says("name of the machine")]
     engine: Annotated[str, says("engine of the emulator: `numba` or `python`")]
     scheduler: Annotated[str, says("warp scheduler, as `--scheduler` names it")]
-    dispatcher: Annotated[str, says("dispatcher of blocks to SMs, as `--dispatcher` names it")]
+    dispatcher: Annotated[str, says("dispatcher of blocks to SMs, as `--dispatch` names it")]
     placement: Annotated[str, says("placement of blocks' shared memory, as `--placement` names it")]
     pages: Annotated[str, says("page policy, between L1 and L2, as `--pages` names it")]
     sms: Annotated[int, says("number of SMs that were emulated")]

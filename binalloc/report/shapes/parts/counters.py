@@ -289,6 +289,9 @@ class CountersJson(TypedDict):
     branches: Annotated[int, says("branches executed by warps")]
     divergent_branches: Annotated[int, says("part of `branches` that split a warp")]
     barriers: Annotated[int, says("arrivals of warps at barriers")]
+    idle_sm_cycles: Annotated[
+        int, says("cycles of SMs between the end of their last block and the end of the run, summed over SMs")
+    ]
     blocks_dispatched: Annotated[int, says("blocks that began")]
     blocks_retired: Annotated[int, says("blocks that ended")]
     warp_cycles: Annotated[int, says("cycles for which warps were resident, summed over warps")]

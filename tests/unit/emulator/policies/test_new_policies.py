@@ -152,16 +152,17 @@ def test_an_option_is_shown_where_there_is_a_choice() -> None:
     from tests.support.kits.cli import call
 
     text = call("run", "--help").out
-    for option, table in (("--dispatcher", DISPATCHERS), ("--placement", PLACEMENTS), ("--pages", PAGES)):
+    for option, table in (("--dispatch", DISPATCHERS), ("--placement", PLACEMENTS), ("--pages", PAGES)):
         assert (option in text) == (len(table) > 1)
         assert call("run", "x.loom", option, "nobody").code == 2
 
 
 def test_a_run_by_each_of_them(extended: Extended) -> None:
     usual = ran(extended, "callchain")
-    for options in (["--dispatcher", "backwards"], ["--placement", "above"], ["--pages", "turned"]):
+    for options in (["--dispatch", "backwards"], ["--placement", "above"], ["--pages", "turned"]):
         found = ran(extended, "callchain", *options)
-        assert found[options[0].removeprefix("--")] == options[1] != usual[options[0].removeprefix("--")]
+        key = {"--dispatch": "dispatcher"}.get(options[0], options[0].removeprefix("--"))
+        assert found[key] == options[1] != usual[key]
         assert found["stats"]["warp_instructions"] == usual["stats"]["warp_instructions"]
         if options[0] != "--placement":  # blocks that never move lie where they lay
             assert found["stats"] != usual["stats"], options
@@ -173,7 +174,7 @@ import sys, binalloc
 from binalloc.emulator.runs.run import run
 binary, launched = sys.argv[1:]
 launch, module = binalloc.load_launch(launched, "test"), binalloc.load(binary)
-for name in ("in_order", "backwards"):
+for name in ("interleaved", "backwards"):
     seen = []
     def look(device, cycle):
         blocks, active = (device.engine.get(device.sms, 0, name) for name in ("block_id", "block_active"))

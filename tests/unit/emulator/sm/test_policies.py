@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.policies.schedulers.table import SCHEDULERS, pick, policy_number
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS, chosen_scheduler, pick
 from binalloc.emulator.policies.schedulers.two_level import ACTIVE_WARPS, TWO_LEVEL
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.records import Gpu, Sm
@@ -123,7 +123,7 @@ def test_two_level_replaces_a_warp_at_a_barrier_and_promotes_in_the_order_of_lea
 
 def records(scheduler: str, schedulers: int = 1) -> tuple[Gpu, Sm]:
     g, s = Gpu(), Sm()
-    g.policy, g.schedulers = policy_number(scheduler), schedulers
+    g.policy, g.schedulers = chosen_scheduler(scheduler).number, schedulers
     s.last[0] = s.last[1] = -1
     for w in range(8 * schedulers):
         g.scheduler_of[w], g.bit_of[w] = w % schedulers, 1 << w // schedulers

@@ -10,7 +10,7 @@ from binalloc.emulator.policies.events import PolicyKind, event_text
 from binalloc.emulator.policies.schedulers.loose_round_robin import LRR
 from binalloc.emulator.policies.schedulers.oldest import OLDEST
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
-from binalloc.emulator.policies.schedulers.table import DEFAULT, SCHEDULERS, pick, policy_number
+from binalloc.emulator.policies.schedulers.table import DEFAULT, SCHEDULERS, chosen_scheduler, pick
 from binalloc.emulator.policies.schedulers.two_level import TWO_LEVEL
 from binalloc.emulator.state.policy import EVENTS, SmPolicy, choice_text
 from binalloc.emulator.state.records import Gpu, Sm
@@ -51,11 +51,11 @@ print(source_hash())
 
 def test_the_table_names_what_exists() -> None:
     assert DEFAULT == "lrr"
-    assert [policy_number(name) for name in SCHEDULERS] == list(range(len(SCHEDULERS)))
+    assert [chosen_scheduler(name).number for name in SCHEDULERS] == list(range(len(SCHEDULERS)))
     assert all(name == scheduler.name for name, scheduler in SCHEDULERS.items())
     expected = ", ".join([*SCHEDULERS][:-1])
     with pytest.raises(UsageError, match=rf"no such warp scheduler.*'nosuch'.*expected {expected} or owf"):
-        policy_number("nosuch")
+        chosen_scheduler("nosuch")
 
 
 def test_the_choice_follows_from_the_rows() -> None:

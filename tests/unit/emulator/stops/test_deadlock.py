@@ -87,6 +87,11 @@ def test_blocks_that_cannot_start_are_the_likely_cause(early: None) -> None:
     assert str(fault.found) == "blocks 0 to 3: warp 0 spinning at k+0 `BRA .L0`; 6 blocks have not started"
 
 
+def test_blocks_wait_in_the_queues_of_their_sms(early: None) -> None:
+    fault = deadlock([*LOOP, END], grid=10, blocks_per_sm=2, sms=3, dispatcher="serial", batches="stride:2")
+    assert str(fault.found).endswith("4 blocks have not started: 2 in the queue of SM 0, 2 in the queue of SM 1")
+
+
 def test_loops_that_nothing_changes(early: None) -> None:
     assert deadlock([*LOOP, END]).message == "deadlock: the warps spin in loops that nothing changes any more"
 

@@ -1,4 +1,5 @@
-"""This dispatcher hands out blocks in the order of their numbers, each to the first SM that has room."""
+"""This dispatcher hands out blocks in the order of their numbers, each to the first SM that has room. Neighbours run on
+different SMs, at about the same time."""
 
 from __future__ import annotations
 
@@ -17,4 +18,4 @@ def next_in_order(g: Gpu, s: Sm) -> int:
     return g.first_block + g.dispatched if g.dispatched < g.blocks else -1
 
 
-IN_ORDER = BlockDispatcher("in_order", "blocks in the order of their numbers, SMs in turn", next_in_order)
+INTERLEAVED = BlockDispatcher("interleaved", "blocks in the order of their numbers, SMs in turn", next_in_order)
