@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -62,7 +63,7 @@ def test_a_part_of_a_grid_is_divided_likewise() -> None:
     for batches in ("stride:2", "mod:3", "mod:11"):
         part = range(3, 8)
         seen, result = placed(2, dispatcher="serial", batches=batches, only=part)
-        assert sorted(sum(seen, [])) == list(part)
+        assert sorted(chain.from_iterable(seen)) == list(part)
         assert result.blocks_ended == len(part)
 
 

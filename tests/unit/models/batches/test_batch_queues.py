@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,7 +28,7 @@ def test_each_block_is_in_one_queue_and_no_batch_in_two(formula: BatchFormula, b
     formula = BatchFormula(formula.kind, min(formula.value, blocks))
     order = formula.in_order(blocks)
     found = [order[each.start : each.stop].tolist() for each in queues(formula, blocks, sms)]
-    assert sorted(sum(found, [])) == list(range(blocks))
+    assert sorted(chain.from_iterable(found)) == list(range(blocks))
     owners = [{int(b) for b in formula.batch_of(np.array(each, np.int64))} for each in found]
     assert sum(map(len, owners)) == formula.count(blocks)
     assert max(map(len, owners)) - min(map(len, owners)) <= 1
