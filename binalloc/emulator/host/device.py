@@ -21,6 +21,7 @@ from binalloc.emulator.host.resources import PublicPart, Resources
 from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
 from binalloc.emulator.host.touched import with_touched
+from binalloc.emulator.pages.figures import page_fields
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
 from binalloc.emulator.state.memory_layout import (
@@ -47,6 +48,7 @@ from binalloc.isa.source_facts import PTX
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 from binalloc.models.sharing.pairs import Pairing
+from binalloc.rows import Chosen
 
 LOCAL_LIMIT = 512 << 20
 """Bytes of local memory of all resident threads together that the emulator holds. More is an error that names the
@@ -163,6 +165,12 @@ class LaunchedDevice:
         self.put("buffers", len(spans))
         self.put("buffer_start", [a for a, _ in spans])
         self.put("buffer_end", [b for _, b in spans])
+
+    def page(self, pages: Chosen) -> None:
+        """Switch on the pages that a user has chosen. Raises UsageError for those that the machine cannot have."""
+        spans = sorted((start, end) for _, start, end in self.memory.places())
+        for name, value in page_fields(self.machine, self.sms_count, self.get("dram_channels"), spans, pages).items():
+            self.put(name, value)
 
     def _put_launch(self, kernel: Function, resident: int) -> None:
         """Set the fields that follow from kernel and launch."""

@@ -2,13 +2,15 @@
 
 Chunks of `interleave` bytes are distributed round-robin over the slices. Each round starts at another slice, chosen by
 a hash of the round's number, so that strides do not all meet in one slice. Rows are distributed over the banks of a
-channel in the same way.
+channel in the same way. Where pages are on (`pages`), channel, bank and row are parts of the physical line instead.
 """
 
 from __future__ import annotations
 
+from binalloc.emulator.pages.parts import line_of_channel, take_apart
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, MAX_BANKS_OF_DRAM
+from binalloc.emulator.state.parts.pages import AddressPart
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import quotient
 
@@ -54,9 +56,27 @@ def lines_of(g: Gpu) -> int:
 
 
 @device
+def find_paged(g: Gpu, r: int) -> None:
+    """Do what `find_place` does, where pages are on: the channel is a part of the line. Chunks of the channel's lines
+    go round its slices."""
+    take_apart(g, g.home[r])
+    i = line_of_channel(g)
+    lines = lines_of(g)
+    chunk = quotient(i, lines)
+    first = g.address_part[AddressPart.CHANNEL] * g.slices_per_channel
+    k = first + spread(chunk, g.slices_per_channel)
+    inside = quotient(chunk, g.slices_per_channel) * lines + i - chunk * lines
+    g.at_slice[r] = k
+    g.at_way[r] = (k * g.l2_sets + spread(inside, g.l2_sets)) * g.l2_ways
+
+
+@device
 def find_place(g: Gpu, r: int) -> None:
     """Find where request r's line belongs: its slice `g.at_slice[r]`, and the index of the first way of its set,
     `g.at_way[r]`."""
+    if g.digits:
+        find_paged(g, r)
+        return
     lines = lines_of(g)
     chunk = quotient(g.home[r], lines)
     k = spread(chunk, g.slices)
@@ -69,6 +89,9 @@ def find_place(g: Gpu, r: int) -> None:
 def row_of(g: Gpu, k: int, line: int) -> int:
     """Return the number of the DRAM row of a line of slice k, among all rows of its channel: row in the bank times
     MAX_BANKS_OF_DRAM, plus the bank."""
+    if g.digits:
+        take_apart(g, line)
+        return g.address_part[AddressPart.ROW] * MAX_BANKS_OF_DRAM + g.address_part[AddressPart.BANK]
     lines = lines_of(g)
     chunk = quotient(line, lines)
     inside = quotient(chunk, g.slices) * lines + line - chunk * lines  # among those of the slice

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.state.policy import SmPolicy
+from binalloc.rows import Parameter
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu
+
+
+PAGE_BYTES = Parameter("bytes", "page_bytes", "bytes of a page, a power of two; 0 for the machine's", 0, 0, 2 << 20)
+"""The parameter of policies with pages. 2 MB are the largest pages of CUDA's driver."""
 
 
 @dataclass(frozen=True)

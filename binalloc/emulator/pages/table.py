@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from binalloc.emulator.pages.coloured import COLOURED
 from binalloc.emulator.pages.identity import IDENTITY
+from binalloc.emulator.pages.interleaved import INTERLEAVED
 from binalloc.emulator.pages.page import PagePolicy
 from binalloc.emulator.state.policy import define_choice
 from binalloc.errors import Hint
@@ -14,7 +16,7 @@ from binalloc.rows import Chosen, by_name, chosen
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu
 
-PAGES: dict[str, PagePolicy] = by_name((IDENTITY,))
+PAGES: dict[str, PagePolicy] = by_name((IDENTITY, INTERLEAVED, COLOURED))
 DEFAULT = IDENTITY.name
 
 

@@ -244,6 +244,7 @@ def _choose(device: LaunchedDevice, options: RunOptions) -> None:
     given = {name: value for row in rows.values() for name, value in row.values.items()}
     for name, number in (chosen | given).items():
         device.put(name, number)
+    device.page(rows["pages"])
     device.put("notes_evictions", int(wants_evictions(chosen)))
     device.policies = {"scheduler": options.scheduler, **options.policies}
 

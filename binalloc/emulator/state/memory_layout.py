@@ -10,6 +10,9 @@ MAX_BANKS_OF_DRAM = 32  # 1 << `memory.dram.BANK_BITS`; machine files have up to
 FAW_ACTIVATES = 4  # tFAW counts this many activations
 MAX_REQUESTS = 1 << 18  # More than any machine file may have under way at once (`host.memory_figures.most_requests`).
 DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
+MAX_PAGES = 1 << 21
+"""Places of the table of pages, a power of two: three times the pages of 4 KB in all memory that a launch may have, so
+that a search in it is short."""
 MEMORY_CALENDAR = 4096
 """Cycles, a power of two; an event that is due later than one lap is entered again. Chosen by hand."""
 
@@ -102,6 +105,8 @@ class MemoryStat(Codes):
     DRAM_REFRESHES: int
     DRAM_BUSY_TICKS: int
     DRAM_BANK_TICKS: int
+    OWNED_REQUESTS: int
+    LOCAL_REQUESTS: int
 
 
 class Queue(Codes):

@@ -53,6 +53,7 @@ from binalloc.emulator.state.parts.dispatcher import DispatchRecord
 from binalloc.emulator.state.parts.l1 import L1Record
 from binalloc.emulator.state.parts.log import LogRecord
 from binalloc.emulator.state.parts.memory import MemoryRecord
+from binalloc.emulator.state.parts.pages import PageRecord
 from binalloc.emulator.state.parts.pairs import PairFigures, PairRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
 from binalloc.emulator.state.parts.regions import RegionFigures, RegionRecord
@@ -141,7 +142,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
 
 class Gpu(
     DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, RegionFigures,
-    PairFigures, Record,
+    PairFigures, PageRecord, Record,
 ):  # fmt: skip
     """`Gpu` is what the whole device shares."""
 

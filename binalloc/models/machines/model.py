@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from binalloc.errors import UsageError
 from binalloc.isa.timing import UnitLatencies
+from binalloc.models.machines.addresses import usual_orders
 from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
 from binalloc.models.machines.occupancy import Occupancy, Rule, gpgpusim_occupancy, nvidia_occupancy
@@ -29,6 +30,7 @@ from binalloc.models.machines.sections import (
     L1Cache,
     L2Cache,
     OccupancyRule,
+    Pages,
     PortGroup,
     RegisterFile,
     Schedulers,
@@ -38,12 +40,14 @@ from binalloc.models.machines.sections import (
     Units,
 )
 
+USUAL_PAGE_BYTES = 4096  # of a page where a file states none: the thread batching paper's, and that of most hosts
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A machine is one device.
 
-    The last three sections may be missing. Without `register_file` every register can be read at once; without the
+    The last four sections may be missing. Without `register_file` every register can be read at once; without the
     caches constants and code always hit.
     """
 
@@ -68,6 +72,7 @@ class Machine:
     register_file: RegisterFile | None  #: banks of registers, None if not stated
     constant_cache: ConstantLines | None  #: constant cache of an SM, None if not stated
     instruction_cache: InstructionCache | None  #: instruction cache of an SM, None if not stated
+    stated_pages: Pages | None  #: pages of memory, None if not stated
     #: each dotted key ("units.alu.latency") with the file's figure
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 
@@ -115,6 +120,12 @@ class Machine:
     def response_bytes_per_sm(self) -> float:
         """Return one SM's share of its port's link from L2, in bytes a cycle."""
         return self.interconnect.response_bytes / self.chip.sms_per_port
+
+    @property
+    def pages(self) -> Pages:
+        """Return the pages of memory. Where the file states none, they have 4 KB, and the usual orders of address
+        parts."""
+        return self.stated_pages or Pages(USUAL_PAGE_BYTES, *usual_orders(self.dram.interleave))
 
     @property
     def unit_latencies(self) -> UnitLatencies:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, TypeVar, get_type_hints
 from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.isa.timing import UNIT_CLASSES
 from binalloc.models.machines import sections
+from binalloc.models.machines.addresses import WrongOrder, read_order
 from binalloc.models.machines.aliases import by_alias, by_target, near
 from binalloc.models.machines.files import (
     DEFAULT_MACHINE,
@@ -65,10 +66,11 @@ _OPTIONAL: tuple[tuple[str, type], ...] = (
     ("register_file", sections.RegisterFile),
     ("constant_cache", sections.ConstantLines),
     ("instruction_cache", sections.InstructionCache),
+    ("pages", sections.Pages),
 )
 """Sections that a file may leave out, since their figures may not have been measured by anyone.
 
-Key and attribute have the same name. Without the section the attribute is None.
+Key and attribute have the same name, but for `pages` (`Machine.stated_pages`). Without the section it is None.
 """
 _TYPE_NAMES = {
     int: "an integer", float: "a number", bool: "true or false", str: "text", dict: "a table", list: "a list",
@@ -203,7 +205,8 @@ class _Reader:
             attribute: self.section(root.sub(key), document[key], cls) for key, attribute, cls in _SECTIONS
         }
         for key, cls in _OPTIONAL:
-            parts[key] = self.section(root.sub(key), document[key], cls) if key in document else None
+            attribute = "stated_pages" if key == "pages" else key
+            parts[attribute] = self.section(root.sub(key), document[key], cls) if key in document else None
         groups = self.port_groups(document)
         units = root.sub("units").whole(document["units"], UNIT_CLASSES)
         built = {name: self.section(root.sub("units").sub(name), units[name], Unit) for name in UNIT_CLASSES}
@@ -305,6 +308,13 @@ class _Reader:
             )
         self.consistent_ports(m)
 
+    def consistent_pages(self, m: Machine) -> None:
+        for key, text in (("pages.interleaved", m.pages.interleaved), ("pages.coloured", m.pages.coloured)):
+            try:
+                read_order(text, m.dram.channels, m.dram.banks, m.dram.row_bytes)
+            except WrongOrder as error:
+                self.root.sub(key).fail(error.args[0], quoted(text), error.args[1])
+
     def consistent_memory(self, m: Machine) -> None:
         l2, dram = m.l2, m.dram
         if m.chip.sms % m.chip.sms_per_port:
@@ -317,6 +327,7 @@ class _Reader:
             ("shared.banks", m.shared.banks), ("shared.bank_bytes", m.shared.bank_bytes),
             ("shared.mode_bytes", m.shared.mode_bytes), ("dram.interleave", dram.interleave),
             ("dram.row_bytes", dram.row_bytes), ("dram.burst", dram.burst), ("dram.bus_bytes", dram.bus_bytes),
+            ("pages.bytes", m.pages.bytes),
         ):
             if size & (size - 1):
                 self.root.sub(key).fail("not a power of two", size, "a power of two")
@@ -328,6 +339,7 @@ class _Reader:
         self.at_most("dram.groups", dram.groups, "dram.banks", dram.banks)
         self.at_most("dram.interleave", dram.interleave, "dram.row_bytes", dram.row_bytes)
         self.at_most("dram.ccd", dram.ccd, "dram.ccdl", dram.ccdl)
+        self.consistent_pages(m)
         self.at_most("dram.rcd", dram.rcd, "dram.ras", dram.ras)
         self.at_most("dram.wl", dram.wl, "dram.cl", dram.cl)
         self.consistent_dram(m)

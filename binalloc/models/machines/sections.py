@@ -299,6 +299,18 @@ class Dram:
 
 
 @dataclass(frozen=True, slots=True)
+class Pages:
+    """Section `pages` describes pages of memory and the orders of the parts of a physical address.
+
+    The orders are texts as `binalloc.models.machines.addresses` reads them.
+    """
+
+    bytes: int = _figure("bytes", 4096, 2 << 20)  #: of a page
+    interleaved: str = _figure("order of address parts")  #: where a page lies in all channels
+    coloured: str = _figure("order of address parts")  #: where a page lies in a row of a bank
+
+
+@dataclass(frozen=True, slots=True)
 class ConstantCache:
     """Section `constant` has the time of LDC. An operand c[bank][offset] costs nothing beside its instruction."""
 

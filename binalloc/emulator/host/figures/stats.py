@@ -74,6 +74,7 @@ def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
         "response_utilisation": counted["response_bytes"] / (machine.response_bytes_per_sm * sms * cycles),
         "dram_utilisation": counted["dram_bytes"] / (machine.bytes_per_cycle_per_sm * sms * cycles),
         "dram_row_hit_rate": per(counted["dram_row_hits"], counted["dram_requests"]),
+        "local_ratio": per(counted["local_requests"], counted["owned_requests"]),
         "dram_banks_busy": per(counted["dram_bank_ticks"], counted["dram_busy_ticks"]),
     }
     out["queues"] = {

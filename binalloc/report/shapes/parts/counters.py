@@ -235,6 +235,14 @@ class CountersJson(TypedDict):
             "of a channel while at least one is busy; null where DRAM was never busy"
         ),
     ]
+    owned_requests: Annotated[
+        int,
+        says("requests of SMs to L2 for pages that lie in banks of an SM ([TIMING.md](../emulator/TIMING.md#pages))"),
+    ]
+    local_requests: Annotated[int, says("part of `owned_requests` for pages in banks of the SM that asks")]
+    local_ratio: Annotated[
+        float | None, says("`local_requests` over `owned_requests`; null where no page lies in banks of an SM")
+    ]
     dram_row_hit_rate: Annotated[
         float | None,
         says("`dram_row_hits` over `dram_requests`; null without requests"),

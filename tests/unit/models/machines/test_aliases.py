@@ -32,7 +32,7 @@ NEAREST = {
     "sm_130": "rtx5090",
 }  # fmt: skip
 
-OTHERS = ("gtx285-gpgpusim", "gtx480-16k", "gem5gpu-batching")
+OTHERS = ("gtx285-gpgpusim", "gtx480-16k", "gem5gpu-batching", "gem5gpu-batching-8k")
 """Machines that no target means: another split of a card, and papers' simulators of cards."""
 
 

@@ -130,7 +130,8 @@ def figure_of(known: dict[str, int], name: str) -> int:
 
 
 PUBLISHED = {
-    "a100": 1935, "b200": 7672, "c2075": 144, "gem5gpu-batching": 118, "gpgpusim-sharing": 177, "gtx285": 159,
+    "a100": 1935, "b200": 7672, "c2075": 144, "gem5gpu-batching": 118, "gem5gpu-batching-8k": 118,
+    "gpgpusim-sharing": 177, "gtx285": 159,
     "gtx285-gpgpusim": 141, "gtx480": 177, "gtx480-16k": 177, "gtx680": 192, "gtx780ti": 336, "h100": 3352,
     "h200": 4800, "l40s": 864, "rtx2060": 336, "rtx3070": 448, "rtx4090": 1008, "rtx5090": 1792, "t4": 320, "v100": 870,
 }  # fmt: skip
@@ -146,12 +147,14 @@ def test_the_peak_bandwidth_is_the_published_one(name: str) -> None:
 
 
 CORES = {
-    "a100": 64, "b200": 128, "c2075": 32, "gem5gpu-batching": 32, "gpgpusim-sharing": 64, "gtx285": 8,
+    "a100": 64, "b200": 128, "c2075": 32, "gem5gpu-batching": 32, "gem5gpu-batching-8k": 32,
+    "gpgpusim-sharing": 64, "gtx285": 8,
     "gtx285-gpgpusim": 8, "gtx480": 32, "gtx480-16k": 32, "gtx680": 192, "gtx780ti": 192, "h100": 128, "h200": 128,
     "l40s": 128, "rtx2060": 64, "rtx3070": 128, "rtx4090": 128, "rtx5090": 128, "t4": 64, "v100": 64,
 }  # fmt: skip
 CORE_CLOCKS = {
-    "c2075": 2, "gtx480": 2, "gtx480-16k": 2, "gem5gpu-batching": 2, "gtx285": 2, "gtx285-gpgpusim": 2,
+    "c2075": 2, "gtx480": 2, "gtx480-16k": 2, "gem5gpu-batching": 2, "gem5gpu-batching-8k": 2,
+    "gtx285": 2, "gtx285-gpgpusim": 2,
 }  # fmt: skip
 """Clocks of the cores in a cycle, where they run faster than the schedulers."""
 

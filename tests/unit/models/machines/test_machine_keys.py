@@ -82,6 +82,8 @@ def work(machine: Machine, search: bool) -> None:
     module = schedule(load(sample_file("callchain.loom")), machine)
     launch = replace(load_launch(sample_file("callchain.toml"), "test"), grid=(1, 1, 1))
     run(module, launch.kernel, launch, machine, engine="python")
+    for pages in ("interleaved", "coloured") if machine.stated_pages else ():
+        run(module, launch.kernel, launch, machine, engine="python", sms=machine.chip.sms, pages=pages)
     if search:
         rewrite_kernel(module, Request(launch.kernel, machine, launch, policy="unified", emulate=False))
 
@@ -121,6 +123,7 @@ def records(machine: Machine) -> dict[str, str]:
         )
     }
     optional = {name: getattr(machine, name) for name in ("register_file", "constant_cache", "instruction_cache")}
+    optional["pages"] = machine.stated_pages
     sections |= {name: section for name, section in optional.items() if section is not None}
     sections |= {f"units.{name}": machine.units[name] for name in UNIT_CLASSES}
     sections |= {f"port_groups.{group.name}": group for group in machine.port_groups}
