@@ -62,16 +62,19 @@ class Parameter:
     least: int = 1
     most: int = 1 << 20
     words: tuple[str, ...] = ()  #: names of the values from 0 on, where users write a name instead of a number
+    named: tuple[tuple[str, int], ...] = ()  #: further values with names, beside numbers
 
     @property
     def expected(self) -> str:
         """Return what a user may write, for messages."""
-        return " or ".join(self.words) if self.words else f"{self.least} to {self.most}"
+        return " or ".join(self.words or (f"{self.least} to {self.most}", *dict(self.named)))
 
     def read(self, text: str) -> int | None:
         """Return the value that `text` stands for, None where it stands for none."""
         if self.words:
             return self.words.index(text) if text in self.words else None
+        if text in dict(self.named):
+            return dict(self.named)[text]
         value = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
         return value if self.least <= value <= self.most else None
 

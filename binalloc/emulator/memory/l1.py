@@ -95,6 +95,16 @@ def note_eviction(s: Sm, i: int) -> None:
 
 
 @device
+def note_sought(s: Sm, w: int, line: int, stored: int) -> None:
+    """Note that warp w's load has not found a line in L1, or that it has stored to the line. Listeners hear of it when
+    the instruction is over."""
+    s.sought_line[s.sought] = line
+    s.sought_warp[s.sought] = w
+    s.sought_stored[s.sought] = stored
+    s.sought += 1
+
+
+@device
 def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
     """Let way i hold `line` from now on. Words of the old line that L2 lacks are sent there."""
     if s.l1_line[i]:
@@ -156,6 +166,8 @@ def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
         if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
             return 0
         take_way(g, s, i, line)
+        if g.notes_sought:
+            note_sought(s, s.access_warp[a], line, 0)
     count_load(g, s, policy, line, 0)
     if wanted:
         s.l1_coming[i] |= wanted
@@ -211,6 +223,8 @@ def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int
         return 1
     if s.stores_out >= g.store_places:
         return 0
+    if g.notes_sought:
+        note_sought(s, w, line, 1)
     if g.l1_global:
         i = find_way(g, s, first_way(g, line), line)
         if i >= 0 and g.l1_updates and policy != LinePolicy.STORE_PAST:

@@ -62,19 +62,20 @@ def event_text(event: str, kinds: tuple[PolicyKind, ...] = KINDS) -> tuple[str, 
 
 
 _HEARD = {event for kind in KINDS for row in kind.rows.values() for event in row.hears}
-HEARS_EVICTIONS = "evicted" in _HEARD
-"""Whether some policy may hear of the lines that L1 gives up."""
+HEARS_LINES = bool({"evicted", "sought"} & _HEARD)
+"""Whether some policy may hear of the lines that L1 gives up, or has not got."""
 HEARS_PROMOTIONS = "promoted" in _HEARD
 """Whether some policy may hear of the warps that a warp scheduler promotes."""
 
 
-def wants_evictions(chosen: Mapping[str, int]) -> bool:
-    """Return whether L1 has to note the lines that it gives up. chosen: values of the fields of all kinds."""
-    return any("evicted" in row.hears for kind in KINDS for row in kind.in_force(chosen[kind.field]))
+def hears(event: str, chosen: Mapping[str, int]) -> bool:
+    """Return whether a policy in force hears of an event. chosen: values of the fields of all kinds."""
+    return any(event in row.hears for kind in KINDS for row in kind.in_force(chosen[kind.field]))
 
 
 issued: Callable[[Gpu, Sm, int, int], None]
 missed: Callable[[Gpu, Sm, int], None]
+sought: Callable[[Gpu, Sm, int, int, int], None]
 evicted: Callable[[Gpu, Sm, int, int], None]
 started: Callable[[Gpu, Sm, int], None]
 ended: Callable[[Gpu, Sm, int], None]

@@ -28,11 +28,11 @@ from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
 from binalloc.emulator.pages.table import chosen_pages
 from binalloc.emulator.policies.dispatchers.table import chosen_dispatcher
-from binalloc.emulator.policies.events import wants_evictions
+from binalloc.emulator.policies.events import hears
 from binalloc.emulator.policies.gates.table import gates_of
 from binalloc.emulator.policies.listeners.table import listening
 from binalloc.emulator.policies.placements.table import chosen_placement
-from binalloc.emulator.policies.schedulers.table import chosen_scheduler
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS, chosen_scheduler
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.profile import InstructionProfile, collect_profile
 from binalloc.emulator.state import layout as L
@@ -245,7 +245,9 @@ def _choose(device: LaunchedDevice, options: RunOptions) -> None:
     for name, number in (chosen | given).items():
         device.put(name, number)
     device.page(rows["pages"])
-    device.put("notes_evictions", int(wants_evictions(chosen)))
+    device.put("notes_evictions", int(hears("evicted", chosen)))
+    device.put("notes_sought", int(hears("sought", chosen)))
+    device.put("notes_loads", int(SCHEDULERS[rows["policy"].name].asks_for_loads))
     device.policies = {"scheduler": options.scheduler, **options.policies}
 
 

@@ -9,9 +9,9 @@ from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.memory.tagged import Awaits, no_room
 from binalloc.emulator.memory.waiters import drop_waiter
-from binalloc.emulator.policies.events import HEARS_EVICTIONS
+from binalloc.emulator.policies.events import HEARS_LINES
 from binalloc.emulator.sm.events import board_done, guard_until, knock
-from binalloc.emulator.sm.issue import tell_evictions, wake_sm
+from binalloc.emulator.sm.issue import tell_lines, wake_sm
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import open_path
 from binalloc.emulator.sm.profile import profile_access, settle
@@ -33,8 +33,8 @@ def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
     n = s.held_next
     while n < s.held and one_line(g, s, a, s.line_policy[n], s.line[n], s.line_words[n], s.line_serial[n]):
         n += 1
-    if HEARS_EVICTIONS and s.given_up:
-        tell_evictions(g, s)
+    if HEARS_LINES and (s.given_up or s.sought):
+        tell_lines(g, s)
     if CHECKING and g.profile:
         settle(s, program, s.access_word[a])
     s.held_next = n

@@ -20,6 +20,7 @@ from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, SKEW_CYCLES, EntryKind, StackColumn, Warp
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import quotient
 
 
 @device
@@ -39,6 +40,14 @@ def next_launch(g: Gpu, s: Sm) -> int:
     if g.dispatched == g.blocks or s.resident >= g.resident_limit or block_for(g, s) < 0:
         return NEVER
     return may_take_from(g, s)
+
+
+@device
+def batch_of(g: Gpu, block: int) -> int:
+    """Return the number of a block's batch."""
+    place = block - g.first_block
+    each = quotient(place, g.batch_modulus if g.batch_modulus else g.batch_stride)
+    return place - each * g.batch_modulus if g.batch_modulus else each
 
 
 @device
@@ -69,6 +78,7 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
     took(g, s, block)
     s.block_active[slot] = 1
     s.block_id[slot] = block
+    s.block_batch[slot] = batch_of(g, block)
     s.block_warps[slot] = g.warps_per_block
     s.resident += 1
     s.live_warps += g.warps_per_block

@@ -20,13 +20,14 @@ from binalloc.emulator.checks.hazards import check_and_mark, waited
 from binalloc.emulator.checks.poison import poison_all, poison_words
 from binalloc.emulator.checks.races import race_forget, race_start
 from binalloc.emulator.policies.events import (
-    HEARS_EVICTIONS,
+    HEARS_LINES,
     HEARS_PROMOTIONS,
     ended,
     evicted,
     issued,
     missed,
     promoted,
+    sought,
 )
 from binalloc.emulator.policies.gates.table import can_pair
 from binalloc.emulator.policies.pairs import common_first, shares_slots
@@ -131,8 +132,8 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, nth: in
         if s.access >= 0:
             s.access_board[s.access] = program[pc, Column.WBAR]
             hold_board(s, w, program[pc, Column.WBAR])
-    if HEARS_EVICTIONS and s.given_up:
-        tell_evictions(g, s)
+    if HEARS_LINES and (s.given_up or s.sought):
+        tell_lines(g, s)
     if s.access >= 0:
         missed(g, s, w)
     issued(g, s, w, pc)
@@ -153,8 +154,12 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, nth: in
 
 
 @device(apart=True)
-def tell_evictions(g: Gpu, s: Sm) -> None:
-    """Report the lines that L1 has given up to the policies."""
+def tell_lines(g: Gpu, s: Sm) -> None:
+    """Report the lines that loads have not found in L1 or that have been stored to, and those that L1 has given up, to
+    the policies."""
+    for n in range(s.sought):
+        sought(g, s, s.sought_warp[n], s.sought_line[n], s.sought_stored[n])
+    s.sought = 0
     for n in range(s.given_up):
         evicted(g, s, s.given_line[n], s.given_owner[n])
     s.given_up = 0

@@ -11,6 +11,7 @@ from binalloc.rows import Parameter
 EVENTS: dict[str, str] = {
     "issued": "g, s, w, pc",  # warp w has issued the instruction at word pc, which has executed
     "missed": "g, s, w",  # some of the lines `s.line[:s.lines]` that it has just asked for come at an unknown time
+    "sought": "g, s, w, line, stored",  # its load has not found the line in L1, or (stored = 1) its store went to it
     "evicted": "g, s, line, owner",  # L1 has given up a line; owner: the warp slot that asked for it last
     "started": "g, s, w",  # the warp may issue from this cycle on: its block has been dispatched
     "ended": "g, s, w",  # it has issued its last instruction
@@ -28,8 +29,9 @@ EVENTS: dict[str, str] = {
 
 In a cycle `completed`, `resumed` and `waits` come first, in an order that nobody may depend on, then `block_begins`
 and `started`, oldest warp first, then each scheduler's turn with the events of its instruction. The last events of an
-instruction are `evicted`, `missed` and `issued`. The lines of an access that was held are given up later, and `evicted`
-comes then. Where `s.board_open[w, board]` is not 0, `waits` is for a result of memory that comes at an unknown time."""
+instruction are `sought`, `evicted`, `missed` and `issued`. The lines of an access that was held are looked for later,
+and `sought` and `evicted` come then. Where `s.board_open[w, board]` is not 0, `waits` is for a result of memory that
+comes at an unknown time."""
 
 
 @dataclass(frozen=True)

@@ -201,6 +201,13 @@ class Gpu(
     gates: int  #: a bit for each gate in force
     listening: int  #: a bit for each listener
     notes_evictions: int  #: whether L1 notes the lines that it gives up
+    notes_sought: int  #: whether L1 notes the lines that loads have not found, and those that have been stored to
+    notes_loads: int  #: whether ready warps are noted whose next instruction loads from off-chip memory
+    # parameters of policies
+    base_score: int  #: ccws
+    throttle: int  #: ccws
+    enough: int  #: tbas
+    successor: int  #: tbas
     resident_limit: int
     warp_limit: int
     shared_latency: int

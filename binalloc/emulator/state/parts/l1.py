@@ -38,6 +38,11 @@ class L1Record:
     given_up: int  #: how many they are
     given_line: Annotated[Words, MAX_LINES_OF_ACCESS]  #: line number
     given_owner: Annotated[Words, MAX_LINES_OF_ACCESS]  #: warp slot that asked for the line last
+    # lines that loads have not found in L1, or that have been stored to, likewise
+    sought: int  #: how many they are
+    sought_line: Annotated[Words, MAX_LINES_OF_ACCESS]  #: line number
+    sought_warp: Annotated[Words, MAX_LINES_OF_ACCESS]  #: warp slot
+    sought_stored: Annotated[Words, MAX_LINES_OF_ACCESS]  #: 1 for a store
     # lines of the access that found no room
     held: int  #: number of lines of the access that has held ones, 0 where none is held
     held_next: int  #: the first line that is held

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from binalloc.emulator.state.arrays import Words
-from binalloc.emulator.state.layout import MAX_SCHEDULERS, MAX_WARPS
+from binalloc.emulator.state.arrays import Grid, Words
+from binalloc.emulator.state.layout import MAX_BLOCKS, MAX_SCHEDULERS, MAX_WARPS
+
+VICTIM_SETS, VICTIM_WAYS = 2, 8
+"""Sets and ways of a warp's victim tags, powers of two: those of the authors' public simulator (ccws-2012)."""
+VICTIM_TAGS = VICTIM_SETS * VICTIM_WAYS
 
 
 class SchedulerRecord:
     """The first fields are for every policy. Fields that single policies remember follow them."""
 
     warps_started: int  #: warps of the SM that have started so far
+    victim_hits: int  #: ccws: loads so far that asked for a victim of their own warp
+    instructions: int  #: ccws: instructions issued so far
+    scores_end: int  #: ccws: the cycle from which on all scores are the base again
+    running_batch: int  #: tbas: the running batch + 1, 0 for none
+    running_since: int  #: tbas: its `batch_since`
+    blocks_begun: int  #: tbas: blocks that have come so far
     age: Annotated[Words, MAX_WARPS]  #: how many warps had started when this one did: the lower, the older it is
     last: Annotated[Words, MAX_SCHEDULERS]  #: bit index of the warp that issued last, -1 before the first
     #: mask of the warps that the policy has promoted and for which `promoted` has not been called
     promotions: Annotated[Words, MAX_SCHEDULERS]
+    #: mask of the warps that last became ready with a load from off-chip memory as their next instruction
+    wants_load: Annotated[Words, MAX_SCHEDULERS]
+    block_batch: Annotated[Words, MAX_BLOCKS]  #: by block slot: the block's batch
     greedy: Annotated[Words, MAX_SCHEDULERS]  #: gto: 1 + bit index of the warp that it stays with, 0 for none
     active: Annotated[Words, MAX_SCHEDULERS]  #: two_level: mask of the active warps
     #: two_level: the cycle since which a warp that is not active has been pending
     pending_since: Annotated[Words, MAX_WARPS]
+    score: Annotated[Words, MAX_WARPS]  #: ccws: score when it rose last
+    scored_at: Annotated[Words, MAX_WARPS]  #: ccws: cycle of that
+    victim: Annotated[Grid, MAX_WARPS, VICTIM_TAGS]  #: ccws: line + 1 of each victim, 0 for none
+    victim_next: Annotated[Grid, MAX_WARPS, VICTIM_SETS]  #: ccws: way of a set that the next victim takes
+    running_warps: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the running batch's warps
+    gathered: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps of the batch looked at last
+    asleep: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps that are not active
+    batch_since: Annotated[Words, MAX_BLOCKS]  #: tbas: by block slot: number of the first block of its batch here

@@ -54,7 +54,7 @@ def test_the_table_names_what_exists() -> None:
     assert [chosen_scheduler(name).number for name in SCHEDULERS] == list(range(len(SCHEDULERS)))
     assert all(name == scheduler.name for name, scheduler in SCHEDULERS.items())
     expected = ", ".join([*SCHEDULERS][:-1])
-    with pytest.raises(UsageError, match=rf"no such warp scheduler.*'nosuch'.*expected {expected} or owf"):
+    with pytest.raises(UsageError, match=rf"no such warp scheduler.*'nosuch'.*expected {expected} or {[*SCHEDULERS][-1]}"):
         chosen_scheduler("nosuch")
 
 

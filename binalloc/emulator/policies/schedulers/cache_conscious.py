@@ -1,0 +1,134 @@
+"""This scheduler lets fewer warps load where L1 thrashes: those first whose own lines were lost.
+
+It is CCWS of Rogers, O'Connor and Aamodt, "Cache-Conscious Wavefront Scheduling" (MICRO 2012), with the settings of the
+authors' public simulator. Each warp has tags of the lines that L1 gave up after the warp had asked for them: its
+victims. A load of the warp that finds its line among them has lost locality, and raises the warp's score. Scores fall
+by one each cycle, down to a base. Warps may load in the order of their scores, until the sum of these has come to the
+base times the number of warps. Only loads from off-chip memory are held back; among the rest this is the scheduler
+"gto".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.policies.schedulers.greedy_then_oldest import greedy_then_oldest, leave_ended
+from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.state.counters import Stall
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.parts.scheduler import VICTIM_SETS, VICTIM_TAGS, VICTIM_WAYS
+from binalloc.emulator.state.scan import lowest_bit, quotient
+from binalloc.rows import Parameter
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device
+def score_of(g: Gpu, s: Sm, w: int) -> int:
+    """Return the score of a warp in this cycle."""
+    return max(g.base_score, s.score[w] - (g.cycle - s.scored_at[w]))
+
+
+@device
+def running_warps(g: Gpu, s: Sm) -> int:
+    """Return how many warps of the SM have not ended."""
+    n = 0
+    for w in range(g.warp_limit):
+        n += 1 if s.live[w] else 0
+    return n
+
+
+@device
+def may_load(g: Gpu, s: Sm, w: int) -> int:
+    """Return 1 if the scores of the warps in front of warp w have not come to the cutoff. Warps are in the order of
+    their scores, of equal ones the oldest first."""
+    mine = score_of(g, s, w)
+    total = 0
+    for other in range(g.warp_limit):
+        if s.live[other]:
+            score = score_of(g, s, other)
+            if score > mine or (score == mine and s.age[other] < s.age[w]):
+                total += score
+    return 1 if total < running_warps(g, s) * g.base_score else 0
+
+
+@device
+def cache_conscious(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
+    """Return what "gto" takes of the eligible warps that are not held back."""
+    if g.cycle >= s.scores_end:  # all scores are the base, so all warps may load
+        return greedy_then_oldest(g, s, sch, eligible)
+    rest = eligible
+    loads = eligible & s.wants_load[sch]
+    while loads:
+        i = lowest_bit(loads)
+        loads &= loads - 1
+        if may_load(g, s, i * g.schedulers + sch) == 0:
+            rest &= ~(1 << i)
+    return greedy_then_oldest(g, s, sch, rest) if rest else ~Stall.PENDING
+
+
+@device
+def begin_score(g: Gpu, s: Sm, w: int) -> None:
+    """Give the warp, which starts, the base as its score, and no victims."""
+    s.score[w] = 0
+    for i in range(VICTIM_TAGS):
+        s.victim[w, i] = 0
+    for i in range(VICTIM_SETS):
+        s.victim_next[w, i] = 0
+
+
+@device
+def victim_place(s: Sm, w: int, line: int) -> int:
+    """Return the place of a line among the warp's victims, -1 if it is none."""
+    first = (line & (VICTIM_SETS - 1)) * VICTIM_WAYS
+    for i in range(first, first + VICTIM_WAYS):
+        if s.victim[w, i] == line + 1:
+            return i
+    return -1
+
+
+@device
+def keep_victim(g: Gpu, s: Sm, line: int, owner: int) -> None:
+    """Enter a line that L1 has given up among the victims of the warp that asked for it last, first in, first out."""
+    if victim_place(s, owner, line) >= 0:
+        return
+    k = line & (VICTIM_SETS - 1)
+    s.victim[owner, k * VICTIM_WAYS + s.victim_next[owner, k]] = line + 1
+    s.victim_next[owner, k] = (s.victim_next[owner, k] + 1) & (VICTIM_WAYS - 1)
+
+
+@device
+def look_for_victim(g: Gpu, s: Sm, w: int, line: int, stored: int) -> None:
+    """Raise the warp's score if its load asks for a victim of its own. A store drops the victim."""
+    i = victim_place(s, w, line)
+    if i < 0:
+        return
+    s.victim[w, i] = 0
+    if stored:
+        return
+    s.victim_hits += 1
+    cutoff = running_warps(g, s) * g.base_score
+    s.score[w] = max(quotient(s.victim_hits * g.throttle * cutoff, max(s.instructions, 1)), score_of(g, s, w))
+    s.scored_at[w] = g.cycle
+    s.scores_end = max(s.scores_end, g.cycle + s.score[w] - g.base_score)
+
+
+@device(inline=True)
+def count_issue(g: Gpu, s: Sm, w: int, pc: int) -> None:
+    """Count an instruction of the SM."""
+    s.instructions += 1
+
+
+CCWS = WarpScheduler(
+    "ccws", "gto, but where L1 loses lines that warps ask for again, fewer warps load at a time", cache_conscious,
+    hears={
+        "started": begin_score, "ended": leave_ended, "evicted": keep_victim, "sought": look_for_victim,
+        "issued": count_issue,
+    },
+    parameters=(
+        Parameter("base", "base_score", "score of a warp that has lost nothing", 100, 1, 1 << 16),
+        Parameter("throttle", "throttle", "factor of a score that rises", 8, 1, 1 << 10),
+    ),
+    asks_for_loads=True,
+)  # fmt: skip
