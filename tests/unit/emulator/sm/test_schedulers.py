@@ -54,7 +54,8 @@ def test_the_table_names_what_exists() -> None:
     assert [chosen_scheduler(name).number for name in SCHEDULERS] == list(range(len(SCHEDULERS)))
     assert all(name == scheduler.name for name, scheduler in SCHEDULERS.items())
     expected = ", ".join([*SCHEDULERS][:-1])
-    with pytest.raises(UsageError, match=rf"no such warp scheduler.*'nosuch'.*expected {expected} or {[*SCHEDULERS][-1]}"):
+    last = [*SCHEDULERS][-1]
+    with pytest.raises(UsageError, match=rf"no such warp scheduler.*'nosuch'.*expected {expected} or {last}"):
         chosen_scheduler("nosuch")
 
 
