@@ -73,6 +73,7 @@ class Listener:
     addresses: bool = False  #: whether it needs the addresses of accesses' lanes
     data: bool = False  #: whether it needs the data of accesses' lanes
     begin: Callable[[LaunchedDevice], None] | None = None  #: called with the device before the first cycle
+    everything: bool = True  #: whether it needs all rows, or those of accesses to watched bytes alone
 
     @property
     def keep(self) -> int:

@@ -157,7 +157,8 @@ class _Observed:
         listeners += [] if self._recorder is None else [self._recorder]
         listeners += [] if watch is None else [watch.listener()]
         listeners += [breaking([text for text in self._wanted.breaks if text != WATCH])] if self._wanted.breaks else []
-        return IssueLog(listeners, everything=bool(trace or self._recorder)) if listeners else None
+        everything = trace is not None or (self._recorder is not None and self._recorder.everything)
+        return IssueLog(listeners, everything=everything) if listeners else None
 
     def _traced(self, start: Run, watch: Watch | None, file: TraceFile, write: Write) -> WrittenTrace:
         """Run, and write the trace."""
