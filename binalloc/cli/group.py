@@ -55,6 +55,7 @@ SPELLINGS: dict[str, str] = {
     "merge": "--merge",
     "multiplex": "--multiplex",
     "over": "--over",
+    "page_bytes": "--page-bytes",
     "pages": "--pages",
     "placement": "--placement",
     "policy": "--policy",

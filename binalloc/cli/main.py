@@ -9,6 +9,7 @@ from binalloc.cli.commands.compare import compare
 from binalloc.cli.commands.demo import demo
 from binalloc.cli.commands.import_ptx import import_ptx
 from binalloc.cli.commands.inspect import diff, inspect
+from binalloc.cli.commands.laboratory.batches import batches
 from binalloc.cli.commands.laboratory.multiplex import multiplex
 from binalloc.cli.commands.laboratory.reproduce import reproduce
 from binalloc.cli.commands.laboratory.share import share
@@ -39,7 +40,12 @@ def _show_version(context: click.Context, parameter: click.Parameter, asked: boo
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option(
-    "-V", "--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version,
+    "-V",
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
     help="Show the version and exit.",
 )
 def main() -> None:
@@ -55,7 +61,7 @@ def main() -> None:
 
 
 for _command in (
-    asm, compare, demo, diff, disasm, import_ptx, inspect, launch_skeleton, machines, multiplex, recommend, reproduce,
-    rewrite, run, schedule, share, smem_cost, sweep, verify,
+    asm, batches, compare, demo, diff, disasm, import_ptx, inspect, launch_skeleton, machines, multiplex, recommend,
+    reproduce, rewrite, run, schedule, share, smem_cost, sweep, verify,
 ):  # fmt: skip
     main.add_command(_command)

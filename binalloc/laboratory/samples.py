@@ -12,10 +12,10 @@ from binalloc.errors import BinallocError, Hint, UsageError
 from binalloc.files import read_bytes
 from binalloc.toml_file import read_toml
 
-APART = ("micro", "overlay", "sharing", "table1")
-"""Folders whose samples are taken only by their names, never as part of all. `micro` measures a machine, and has
-nothing to allocate; `overlay` is about shared memory; `sharing` is for one machine's shared memory; `table1` has
-benchmarks that other folders have, too, at the unified paper's block sizes."""
+APART = ("batching", "micro", "overlay", "sharing", "table1")
+"""Folders whose samples are taken only by their names, never as part of all. `batching` is about pages of memory;
+`micro` measures a machine, and has nothing to allocate; `overlay` is about shared memory; `sharing` is for one
+machine's shared memory; `table1` has benchmarks that other folders have, too, at the unified paper's block sizes."""
 
 
 def beside(sample: Path, ending: str) -> Path:

@@ -136,6 +136,12 @@ def _run(m: Making) -> list[str]:
     return out + m.maybe(0.05, "--sms", m.integer()) + m.maybe(0.1, "--sharing", m.rng.choice(SHARINGS))
 
 
+def _batches(m: Making) -> list[str]:
+    out = ["batches", m.file("loom", "x.loom"), *m.launch(0.97), *m.kernel_name(0.05), *m.machine(0.1)]
+    out += m.maybe(0.5, "--page-bytes", m.rng.choice(("4096", "8192", "65536", "2097152", m.integer())))
+    return out + m.maybe(0.05, "--sms", m.integer()) + m.maybe(0.05, "--step", m.integer())
+
+
 def _rewrite(m: Making) -> list[str]:
     out = ["rewrite", m.file("loom", "x.loom"), *m.launch(0.8), *m.output(0.7), *m.machine(0.1), *m.kernel_name(0.05)]
     out += m.maybe(0.85, "--registers", m.rng.choice(("6", "8", "16", "40", m.integer())))
@@ -276,15 +282,15 @@ def _wild(m: Making) -> list[str]:
 
 COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "asm": (14, _asm), "disasm": (14, _disasm), "inspect": (14, _inspect), "schedule": (8, _schedule),
-    "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
-    "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
+    "run": (18, _run), "batches": (2, _batches), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff),
+    "demo": (1, _demo), "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
     "compare-allocators": (2, _compare), "recommend": (2, _recommend), "sweep": (2, _sweep),
     "reproduce": (1, _reproduce), "multiplex": (1, _multiplex), "share": (1, _share),
     "launch-skeleton": (1, _launch_skeleton), "anything": (3, _wild),
 }  # fmt: skip
 
 
-RUNNERS = {"run", "rewrite", "verify", "demo", "smem-cost", "sweep", "reproduce", "multiplex", "share"}
+RUNNERS = {"run", "batches", "rewrite", "verify", "demo", "smem-cost", "sweep", "reproduce", "multiplex", "share"}
 """The commands that may run the emulator."""
 
 

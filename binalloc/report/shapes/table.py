@@ -9,6 +9,7 @@ from binalloc.report.shapes.commands.demo import DemoJson
 from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
 from binalloc.report.shapes.commands.inspect import InspectJson
 from binalloc.report.shapes.commands.laboratory import (
+    BatchesJson,
     OverlayJson,
     ReproduceJson,
     ReproduceSharingJson,
@@ -84,6 +85,7 @@ without `--step`.
 """,
         level=3,
     ),
+    Section("batches", (BatchesJson,)),
     Section("rewrite", (RewriteJson,)),
     Section(
         "rewrite of a sequence",

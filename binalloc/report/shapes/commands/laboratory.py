@@ -1,4 +1,4 @@
-"""This module has the shapes of `reproduce`, `smem-cost` and `share`."""
+"""This module has the shapes of `reproduce`, `smem-cost`, `share` and `batches`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
+from binalloc.report.shapes.parts.batches import CandidateJson, DistanceJson, FormulaJson, PageCountsJson
 from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.parts.paired import SharingReproductionJson
 from binalloc.report.shapes.parts.shared import OverlayFields, SharedJson
@@ -369,3 +370,45 @@ class ReproduceSharingJson(Versioned, SharingReproductionJson):
     """This object is printed by `reproduce sharing`."""
 
     paper: Annotated[str, says("`sharing`")]
+
+
+class BatchesJson(Versioned, OnMachine):
+    """This object says which blocks of a kernel form batches, and which pages they touch."""
+
+    kernel: Annotated[str, says("name of the kernel")]
+    step: Annotated[int | None, says("number of the launch in a sequence; null for a single launch")]
+    grid: Annotated[list[int], says("blocks of the grid along x, y and z")]
+    blocks: Annotated[int, says("blocks of the grid")]
+    page_bytes: Annotated[int, says("size of the pages for which batches were formed")]
+    formula: Annotated[FormulaJson, says("formula of the batches")]
+    reason: Annotated[
+        str,
+        says(
+            "`alone`: blocks share few pages; `found`: the formula keeps shared pages within batches; `no_pages`: no "
+            "page is touched; `all_global`: all pages are global; `scattered`: no formula keeps shared pages together"
+        ),
+    ]
+    batches: Annotated[int, says("batches of the grid; without a formula each block is one")]
+    inputs_alone: Annotated[
+        bool,
+        says(
+            "whether other contents of memory may lead to other pages, so that the profile holds for these inputs "
+            "alone. If false, it holds for this launch with any contents"
+        ),
+    ]
+    left_out: Annotated[
+        list[str], says("`texture`, which includes surfaces, and `local`, if the kernel accesses them: not counted")
+    ]
+    touched_pages: Annotated[int, says("pages that the kernel touches")]
+    global_pages: Annotated[int, says("pages that more than half of the blocks or batches touch")]
+    global_share: Annotated[float, says("the same as a share of all pages")]
+    sharing_by_distance: Annotated[
+        list[DistanceJson], says("pages by distance, accumulated: 0, 1, 2, 4 and so on, as far as there are some")
+    ]
+    candidates: Annotated[
+        list[CandidateJson],
+        says("sharing under the formula, under strides that are powers of two, and under the width of the grid"),
+    ]
+    blocks_per_sm: Annotated[int, says("resident blocks of an SM")]
+    sms: Annotated[int, says("SMs of the machine, to which blocks come in turn")]
+    pages: Annotated[list[PageCountsJson], says("counts for pages of 4 KB, 64 KB and 2 MB")]

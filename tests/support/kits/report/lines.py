@@ -290,6 +290,11 @@ class Lines:
                 ["recommend", sample, "--machine", "gtx680,c2075", *run],
                 ["recommend", str(sample_file("FDTD3d.ptx")), "--policy", "unified", "--reading", "spills"],
             ],
+            "batches": lambda: [
+                ["batches", loom("tiles"), *launch("tiles", "python")],
+                ["batches", str(sample_file("levels.ptx")), "--launch", str(sample_file("levels.toml")),
+                 "--size", "test", "--engine", "python", "--step", "1"],
+            ],
             "smem-cost": lambda: [
                 ["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
                  "--plot", new("plot.svg")],

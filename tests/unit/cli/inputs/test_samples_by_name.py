@@ -24,11 +24,11 @@ def put(folder: Path, name: str, kernel: str = "k") -> Path:
 @pytest.mark.rotates("long commands")
 def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     found = find_samples(SAMPLES)
-    assert len(found) == 67
+    assert len(found) == 71
     programs = choose_samples(SAMPLES, [])
     assert len(programs) == 25
     apart = {path.relative_to(SAMPLES).parts[0] for path in found.values() if path not in programs}
-    assert apart == {"micro", "overlay", "sharing", "table1"}
+    assert apart == {"batching", "micro", "overlay", "sharing", "table1"}
     assert list(found) == sorted(found)
     assert all(lies_apart(path, SAMPLES) is (path not in programs) for path in found.values())
     many = ["align", "cluster", "diffusion", "levels", "lu", "pressure", "sort", "tour", "transformer"]
