@@ -1,8 +1,8 @@
 """This module records which block touches which page of global memory in a run.
 
-Loads, stores and atomic operations of global memory count, with generic addresses too: of each lane that executes, all
-bytes. Textures, surfaces, constants and local memory are left out; they are no buffers of the launch, or read-only and
-elsewhere. Pages are counted from the beginning of each buffer, as if it began with a page.
+Loads, stores and atomic operations of global memory count, with generic addresses and those of surfaces too: of each
+lane that executes, all bytes. Fetches of textures, constants and local memory are left out. Pages are counted from the
+beginning of each buffer, as if it began with a page.
 """
 
 from __future__ import annotations
@@ -78,8 +78,7 @@ class PageRecorder:
         high = low + self._table[rows[:, LogColumn.PC], Column.SIZE][:, None] - 1
         runs = (rows[:, LogColumn.MASK][:, None] >> np.arange(LANES) & 1) == 1
         buffer = np.searchsorted(self._starts, low, "right") - 1
-        ends = np.array([end for _, _, end in self.buffers], np.int64)
-        runs &= (buffer >= 0) & (low < ends[buffer])
+        runs &= buffer >= 0  # the windows of shared and local memory are in front of all buffers
         blocks = np.broadcast_to(rows[:, LogColumn.BLOCK][:, None], low.shape)
         for address in (low, high):  # at most 16 bytes, so no page lies between the two
             pages = self.first_pages[buffer] + (address - self._starts[buffer]) // SMALLEST

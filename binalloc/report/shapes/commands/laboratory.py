@@ -397,7 +397,7 @@ class BatchesJson(Versioned, OnMachine):
         ),
     ]
     left_out: Annotated[
-        list[str], says("`texture`, which includes surfaces, and `local`, if the kernel accesses them: not counted")
+        list[str], says("`texture` and `local`: memories that the kernel accesses, and that are not counted")
     ]
     touched_pages: Annotated[int, says("pages that the kernel touches")]
     global_pages: Annotated[int, says("pages that more than half of the blocks or batches touch")]

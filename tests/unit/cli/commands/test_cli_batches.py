@@ -135,4 +135,6 @@ def test_a_sequence_needs_a_step() -> None:
     assert "--step" in refused(2, "batches", *command("rows")[1:], "--step", "0")
     answer = call("batches", *levels, *options, "--step", "1", "--json").json
     assert (answer["step"], answer["kernel"], answer["inputs_alone"]) == (1, "advance", True)
+    assert answer["sharing_by_distance"] == [{"distance": 0, "pages": 2, "share": 0.5}]
+    assert (answer["global_pages"], answer["global_share"]) == (2, 0.5)
     assert answer["formula"] == {"kind": "modulus", "value": 2}  # two pages, of blocks 0 and 2, and of 1 and 3

@@ -9,12 +9,14 @@ import pytest
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import KernelFault, LimitHit, UsageError
 from binalloc.isa.instruction import Module
-from binalloc.launch.file import load_launch
+from binalloc.isa.sets.files import load
+from binalloc.launch.file import load_launch, parse_launch
 from binalloc.launch.program.file import load_program
 from binalloc.models.batches.formula import BatchFormula
 from binalloc.pipeline.batches import recorder
 from binalloc.pipeline.batches.profiled import BatchProfile, profiled_batches, profiled_step
 from tests.support.kits.emulator.textures import scheduled
+from tests.support.paths import sample_file
 
 PAGE = 4096
 BLOCKS, THREADS = 6, 40  # the second warp has eight lanes
@@ -31,7 +33,7 @@ KERNEL = """
     S2R R2, SR_CTAID.Y
     S2R R3, SR_NCTAID.X
     IMAD R1, R2, R3, R1                     // number of the block
-    IMAD R4, R1, 4000, RZ
+    IMAD R4, R1, 3456, RZ
     IMAD R4, R0, 16, R4
     MOV R6, table
     IADD3 R6, R6, 12, R4                    // 16 bytes at a multiple of 16, and 8 modulo 16 in the variable
@@ -101,7 +103,7 @@ def expected(page: int) -> dict[str, set[tuple[int, int]]]:
 
     for block in range(BLOCKS):
         for thread in range(THREADS):
-            touch(".global table", block, 12 + 4000 * block + 16 * thread, 16)
+            touch(".global table", block, 12 + 3456 * block + 16 * thread, 16)
             touch("bytes", block, 129 * thread + block, 1)
             if thread < 33:
                 touch("words", block, 3072 * block + 8 * thread, 8)
@@ -131,10 +133,10 @@ def test_pages_are_those_of_each_lane(tmp_path: Path, page: int) -> None:
     assert found.counts[2].pages == len(four)
 
 
-def test_a_page_of_the_variable_ends_within_an_access() -> None:
-    """Else the test above says nothing of accesses to two pages."""
-    ends = [(12 + 4000 * block + 16 * thread) % PAGE for block in range(BLOCKS) for thread in range(THREADS)]
-    assert any(end > PAGE - 16 for end in ends)
+def test_one_access_alone_touches_a_page() -> None:
+    """Its first bytes are in the page before: else the test above says nothing of accesses to two pages."""
+    last = [12 + 3456 * block + 16 * (THREADS - 1) for block in range(BLOCKS)]
+    assert any(at // PAGE < (at + 15) // PAGE for at in last)
 
 
 def test_a_profile_hardly_needs_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +174,31 @@ def test_a_step_of_a_sequence_is_profiled_alone(tmp_path: Path) -> None:
     kept = {name: {(at, block) for at, block in pairs if block < 2} for name, pairs in expected(PAGE).items()}
     assert by_buffer(second, PAGE) == kept
     assert (second.grid, second.run.step) == ((2, 1, 1), 1)
+
+
+def test_surfaces_count_and_textures_do_not() -> None:
+    """Each thread stores an element of a surface of 64 KB, 1,024 bytes apart. Then a kernel fetches from a texture."""
+    text = """
+    .kernel k
+    .param s 8
+    S2R R0, SR_TID.X
+    IMAD R8, R0, 1024, RZ
+    MOV R11, c[0][s]
+    SUADDR.1D.CLAMP.8 P0, R12, R8, R11
+    @P0 STG.U8 [R12], R0
+    EXIT
+    .end
+    """
+    surface = {"name": "s", "kind": "surface", "dtype": "u8", "shape": [1 << 16]}
+    options = RunOptions(machine="gtx680", engine="python")
+    launch = parse_launch({"kernel": "k", "grid": 1, "block": 64, "argument": [surface]})
+    found = profiled_batches(scheduled(text), None, launch, options)
+    assert [(each.name, each.pages) for each in found.counts[0].buffers] == [("s", 16)]
+    fetching = load(sample_file("chase_texture.loom"))
+    launch = load_launch(sample_file("chase_texture.toml"), "test")
+    found = profiled_batches(fetching, None, launch, options)
+    assert found.left_out == ["texture"]
+    assert [each.name for each in found.counts[0].buffers] == ["ends", "cycles"]
 
 
 def test_a_kernel_without_buffers(tmp_path: Path) -> None:
