@@ -16,9 +16,9 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Flow
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
+from binalloc.models.sharing.record import SharedRecord, was_shared
 from binalloc.pipeline.proving.turns import Three, TurnsProof, for_blocks
 from binalloc.pipeline.sharing.plans import Plan, Planner
-from binalloc.pipeline.sharing.record import SharedRecord, was_shared
 from binalloc.pipeline.sharing.sharing import JUMP, KEPT, NONE, OPT, POSTDOM, Wish, judged, shared_module
 from binalloc.printable import count
 from binalloc.verify.report import CheckReport

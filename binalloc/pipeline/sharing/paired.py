@@ -19,11 +19,11 @@ from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.sharing.levels import Pairings, paired_levels, paired_slots
 from binalloc.models.sharing.pairs import Pairing, Room, fitted, threshold, with_threshold
+from binalloc.models.sharing.record import SharedRecord
 from binalloc.pipeline.directives import obeyed
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.sharing.plans import Plan, Planner
-from binalloc.pipeline.sharing.record import SharedRecord
 from binalloc.pipeline.sharing.sharing import (
     AUTO,
     Wish,

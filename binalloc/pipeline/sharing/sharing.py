@@ -19,11 +19,11 @@ from binalloc.emulator.host.resources import Resources
 from binalloc.errors import Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.sharing.pairs import Pairing, fitted, threshold, with_threshold
+from binalloc.models.sharing.record import SharedRecord
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.profile import carried
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.sharing.plans import Plan, Planner
-from binalloc.pipeline.sharing.record import SharedRecord
 from binalloc.pipeline.steps.measure import measure, same_results
 from binalloc.pipeline.steps.proof import require_no_hazard
 from binalloc.pipeline.steps.record import made_of
