@@ -128,9 +128,10 @@ class GivenRequest:
             raise UsageError("--schedulers are those of versions with pairs of blocks", expected="--sharing, not off")
         if not self.shares:
             return
-        from binalloc.pipeline.sharing.paired import require_option
+        from binalloc.emulator.host.pairs import require_sharing
+        from binalloc.pipeline.sharing.sharing import AUTO
 
-        require_option(self.sharing)
+        require_sharing(self.sharing, AUTO, OFF)
         for option, given in (("--blocks", self.blocks is not None), ("--multiplex", self.multiplexes),
                               ("--explain", self.explain)):  # fmt: skip
             if given:

@@ -194,11 +194,12 @@ def sweep(
 
 def _sharings(text: str) -> list[str]:
     """Return the ways to share memory that an option lists, each once. Raises UsageError for what is none."""
-    from binalloc.pipeline.sharing.paired import require_option
+    from binalloc.emulator.host.pairs import OFF, require_sharing
+    from binalloc.pipeline.sharing.sharing import AUTO
 
     found = list(dict.fromkeys(part.strip() for part in text.split(",")))
     for asked in found:
-        require_option(asked)
+        require_sharing(asked, AUTO, OFF)
     return found
 
 

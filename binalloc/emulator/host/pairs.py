@@ -17,7 +17,7 @@ from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
-from binalloc.models.sharing.pairs import EXPECTED, Pairing, Room, fitted, threshold, with_threshold
+from binalloc.models.sharing.pairs import Pairing, Room, fitted, no_sharing, threshold, with_threshold
 from binalloc.printable import count
 
 OFF = "off"
@@ -44,6 +44,7 @@ def pairing_of(
     the first SLOTS of a thread's slots are private. Raises UsageError for anything else. Raises Refused where blocks of
     the launch cannot share memory, or where an SM would hold no block more.
     """
+    require_sharing(asked, OFF)
     if asked == OFF:
         return None
     room = room_of(machine, need, functions)
@@ -81,13 +82,27 @@ def require_apart(launch: Launch, need: Resources) -> None:
         )  # fmt: skip
 
 
+def require_sharing(asked: str, *words: str) -> None:
+    """Raise UsageError for what is no way to share memory: neither a threshold, nor numbers, nor one of `words`, which
+    the error names, too."""
+    if asked in words:
+        return
+    try:
+        if ":" in asked:
+            numbers_of(asked)
+        else:
+            threshold(asked)
+    except UsageError:
+        raise no_sharing(asked, words) from None
+
+
 def numbers_of(asked: str) -> tuple[int, int, int | None]:
     """Return the pairs, the private bytes, and the private slots of a thread, of an option PAIRS:BYTES or
     PAIRS:BYTES:SLOTS. None stands for all slots. Raises UsageError for anything else."""
     try:
         pairs, private, *slots = (int(part) for part in asked.split(":", 2))
     except ValueError:
-        raise UsageError("no such sharing", place=Hint("{sharing}"), found=asked, expected=EXPECTED) from None
+        raise no_sharing(asked) from None
     return pairs, private, slots[0] if slots else None
 
 

@@ -8,7 +8,7 @@ gives the result so far. Faults come back as codes and are raised here.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.faults import kernel_fault
 from binalloc.emulator.stops.spin import find_spin
 from binalloc.emulator.stops.stopped import Stopped, take_back
-from binalloc.errors import BinallocError, Hint, Interrupted, LimitHit, UsageError
+from binalloc.errors import BinallocError, Hint, Interrupted, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.loom import LOOM
 from binalloc.launch.file import complete
@@ -51,6 +51,7 @@ from binalloc.models.batches.formula import STRIDE, BatchFormula
 from binalloc.models.batches.queues import queues
 from binalloc.models.machines.model import Machine
 from binalloc.models.sharing.pairs import Pairing
+from binalloc.models.sharing.record import made_for
 from binalloc.printable import count
 
 QUANTUM = {"numba": 20_000, "python": 50}
@@ -139,7 +140,7 @@ def run_launch(
     fn = find_function(module, kernel)
     launch = fitting(launch, module, kernel)
     need = resources_of(module, fn, launch, registers_of(module, fn, options), options)
-    resident, pairing = placed(machine, need, launch, module.reached(fn), options)
+    resident, pairing = placed(machine, need, launch, module, fn, options)
     if options.ideal_blocks is not None and need.public is not None:
         need = replace(need, public=replace(need.public, free=True))
     given = launch.make_buffers() if buffers is None else complete(launch, launch.buffers, buffers, "buffers")
@@ -155,9 +156,10 @@ def run_launch(
 
 
 def placed(
-    machine: Machine, need: Resources, launch: Launch, functions: Sequence[Function], options: RunOptions
+    machine: Machine, need: Resources, launch: Launch, module: Module, fn: Function, options: RunOptions
 ) -> tuple[int, Pairing | None]:
-    """Return the most resident blocks of an SM, and which of them share memory. Raises as `run_launch` does."""
+    """Return the most resident blocks of an SM, and which of them share memory. fn: the kernel. Raises as `run_launch`
+    does."""
     wanted = options.ideal_blocks
     if wanted is not None:
         if options.sharing != OFF:
@@ -166,7 +168,13 @@ def placed(
     if options.sharing == OFF:
         return resident_blocks(machine, need, launch, options.blocks_per_sm, options.over), None
     alone = resident_blocks(machine, need, launch, None, options.over)
-    pairing = pairing_of(machine, need, launch, functions, options.sharing)
+    try:
+        pairing = pairing_of(machine, need, launch, module.reached(fn), options.sharing)
+    except (Refused, UsageError) as error:
+        made = made_for(module, fn.name)
+        if made is not None and error.remedy is None:
+            error.remedy = Hint(f"The binary was made for {{sharing}} {made.option}; {{sharing}} {OFF} runs it, too.")
+        raise
     assert pairing is not None
     most = options.blocks_per_sm
     if most is not None and not 1 <= most <= pairing.blocks:

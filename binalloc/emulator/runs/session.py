@@ -86,7 +86,7 @@ class Session:
         if key not in self._needs:
             need = resources_of(self.module, fn, launch, self.registers(fn), asked)
             whole = replace(asked, blocks_per_sm=None, ideal_blocks=None)
-            self._needs[key] = need, *placed(asked.machine, need, launch, self.module.reached(fn), whole)
+            self._needs[key] = need, *placed(asked.machine, need, launch, self.module, fn, whole)
         need, resident, pairing = self._needs[key]
         self._kept.parameters = parameters
         blocks = math.prod(launch.grid)

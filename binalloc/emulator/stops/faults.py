@@ -11,6 +11,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.texture_layout import TextureColumn
 from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.deadlock import explain
+from binalloc.emulator.stops.pairs import release_remedy
 from binalloc.emulator.stops.places import address_at
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, null_of_malloc, stop_fault
 from binalloc.emulator.stops.shared import access_details, allocation_details, variable_details
@@ -63,7 +64,6 @@ _SINKS = {
     Sink.TARGET: "its operand",
 }
 _ALLOCATIONS = (L.Fault.ALLOC_SIZE, L.Fault.ALLOC_NESTED, L.Fault.ALLOC_ROOM, L.Fault.FREE_BASE)
-_RELEASE_LATER = "Put RELSSP behind the last access to what the blocks share."
 _U64 = (1 << 64) - 1  # mask of 64 bits: addresses are signed in the state
 
 
@@ -114,10 +114,10 @@ def detail(
     if code == L.Fault.SHARED:
         return access_details(c, a & _U64, b, d)
     if code == L.Fault.RELEASED and b == 0:
-        return f"slot {a}, behind RELSSP", f"one of the thread's {count(d, 'private slot')}", _RELEASE_LATER
+        return f"slot {a}, behind RELSSP", f"one of the thread's {count(d, 'private slot')}", release_remedy(c)
     if code == L.Fault.RELEASED:
         found = f"address {a:#x}, {count(b, 'byte')}, behind RELSSP"
-        return found, inside(0, d, "the block's private part"), _RELEASE_LATER
+        return found, inside(0, d, "the block's private part"), release_remedy(c)
     if code == L.Fault.VARIABLE:
         return variable_details(c, lane, a, b, d)
     if code in _ALLOCATIONS:

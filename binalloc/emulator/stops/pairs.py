@@ -1,12 +1,28 @@
-"""This module describes blocks that wait for the lock of their pair, and who holds it."""
+"""This module describes blocks that wait for the lock of their pair, and who holds it. It also says what to do about an
+access behind a release."""
 
 from __future__ import annotations
 
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.stops.context import StoppedContext
+from binalloc.errors import Hint
+from binalloc.models.sharing.record import made_for
+from binalloc.printable import count
 
 _FIELDS = ("block_active", "block_id", "partner", "holds", "kept_out", "state", "stack", "sp")
+
+
+def release_remedy(c: StoppedContext) -> str:
+    """Return what to do about an access to what the thread has released: where the binary was made for other pairs, to
+    run it with these."""
+    made = made_for(c.device.module, c.device.kernel.name)
+    private, rows = L.WORD * c.of("partner_words"), c.of("private_rows")
+    own = c.device.need.use.slots if made is None or made.slots is None else made.slots
+    if made is None or (made.private, own) == (private, rows):
+        return "Put RELSSP behind the last access to what the blocks share."
+    has = count(private, "private byte") + (f" and {count(rows, 'private slot')}" if rows != own else "")
+    return Hint(f"The binary was made for {made.option}, and has {has} here: give {{sharing}} {made.option}.")
 
 
 def kept_out(c: StoppedContext) -> str:

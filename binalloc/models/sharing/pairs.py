@@ -12,6 +12,7 @@ Thresholds are fractions, so that nothing is rounded: with a float, 0.1 would be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,8 +21,8 @@ from binalloc.errors import Hint, UsageError
 from binalloc.isa.interface.places import WORD
 from binalloc.models.machines.occupancy import Occupancy
 
-#: what an option for sharing can be, for errors
-EXPECTED = "a threshold between 0 and 1, as 0.1 or 1/10, PAIRS:BYTES or PAIRS:BYTES:SLOTS"
+_THRESHOLD = re.compile(r"[0-9./]{1,40}(e-?[0-9]{1,2})?", re.ASCII)  # 1e-99999999 would be exact for hours
+_NUMBERS = "a threshold between 0 and 1, as 0.1 or 1/10, PAIRS:BYTES or PAIRS:BYTES:SLOTS"  # what an option can be
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +89,25 @@ class Pairing:
         return self.pairs * (block + self.private) + self.unshared * block
 
 
+def no_sharing(asked: str, words: Sequence[str] = ()) -> UsageError:
+    """Return the error for an option that is no way to share memory. words: what it may be beside numbers."""
+    return UsageError(
+        "no such sharing", place=Hint("{sharing}"), found=asked or "nothing", expected=", ".join([*words, _NUMBERS]),
+        remedy="Give the share of a block's memory that stays private, or numbers.",
+    )  # fmt: skip
+
+
 def threshold(text: str) -> Fraction:
     """Return the fraction that a threshold stands for, as "0.1" or "1/10".
 
     Raises UsageError for what is no number, or not between 0 and 1.
     """
     try:
-        value = Fraction(text)
+        value = Fraction(text if _THRESHOLD.fullmatch(text) else 0)
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if not 0 < value < 1:
-        raise UsageError(
-            "no such sharing", place=Hint("{sharing}"), found=text or "nothing", expected=EXPECTED,
-            remedy="Give the share of a block's memory that stays private, or numbers.",
-        )  # fmt: skip
+        raise no_sharing(text)
     return value
 
 

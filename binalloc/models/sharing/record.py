@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Module
+from binalloc.isa.interface.places import WORD
 from binalloc.models.sharing.pairs import Pairing
 
 SHARED = "shared"
@@ -62,14 +63,38 @@ def was_shared(module: Module, kernel: str) -> SharedRecord | None:
                 assert all(type(n) is int and n >= 0 for n in numbers)
                 assert all(type(t) is str for t in texts)
                 assert type(found.moved) is bool
-                assert found.slots is None or (type(found.slots) is int and found.slots >= 0)
-                return replace(found, distances=_integers(given, "distances"), numbers=_integers(given, "numbers"))
+                found = replace(found, distances=_integers(given, "distances"), numbers=_integers(given, "numbers"))
+                assert found.private % WORD == 0
+                assert found.moved or not any(found.distances or ())
+                _require_slots(found, _SLOTS in given)
+                return found
             except (AssertionError, TypeError):
                 raise MalformedInput(
                     "a record of sharing makes no sense", file=module.path or None, place=kernel, found=str(given)[:80],
-                    expected="numbers of pairs, private and dynamic bytes, and how it releases",
+                    expected="pairs, private bytes in whole words, dynamic ones, how it releases, and where slots are "
+                    "shared all numbers of these and all distances",
                 ) from None  # fmt: skip
     return None
+
+
+def made_for(module: Module, kernel: str) -> SharedRecord | None:
+    """Return how blocks of a kernel share memory by its record, None where that makes no sense, or says nothing."""
+    try:
+        return was_shared(module, kernel)
+    except MalformedInput:
+        return None
+
+
+def _require_slots(found: SharedRecord, stated: bool) -> None:
+    """Raise AssertionError where a record has private slots, but not for each slot a number, and for each unit of
+    variables a distance; or numbers without private slots. stated: whether it has private slots."""
+    assert stated == (found.numbers is not None)
+    if found.numbers is None:
+        return
+    assert found.distances is not None
+    assert type(found.slots) is int
+    assert 0 <= found.slots <= len(found.numbers)
+    assert sorted(found.numbers) == list(range(len(found.numbers)))
 
 
 def _integers(given: Mapping[str, object], name: str) -> tuple[int, ...] | None:

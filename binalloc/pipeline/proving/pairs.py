@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from binalloc.analysis.shared.memory import shared_memory_of
-from binalloc.emulator.host.pairs import OFF, numbers_of
+from binalloc.emulator.host.pairs import OFF, numbers_of, require_sharing, widest_access
 from binalloc.errors import BinallocError, Hint, MalformedInput, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Flow
@@ -66,6 +66,11 @@ def _plan(planner: Planner, record: SharedRecord, name: str) -> Plan:
             found=f"{count(record.pairs, 'pair')}, release {record.release}, edges {record.edges}"[:80],
             expected=f"one pair or more, {OPT}, {POSTDOM} or {NONE}, and {KEPT} or {JUMP}",
         )  # fmt: skip
+    if planner.private_of(record.pairing) % planner.grain:
+        raise MalformedInput(
+            "a record of sharing does not fit the kernel", place=name, found=f"{record.option}"[:80],
+            expected=f"private bytes beside those of slots in multiples of {planner.grain}, the widest access",
+        )  # fmt: skip
     if record.distances is None:
         return planner.plan(record.pairing, moved=record.moved)
     try:
@@ -95,7 +100,8 @@ def judge_as_it_is(old: Module, new: Module, name: str, block: Three | None, sha
     are private. block: of its launches, None for what its record requires. sharing: the option of runs. Raises
     UsageError where it has a colon but is not PAIRS:BYTES or PAIRS:BYTES:SLOTS, where slots of a block of unknown
     size have to be counted, or where these are not as many or need more bytes."""
-    if sharing == OFF or ":" not in sharing:
+    require_sharing(sharing, OFF)
+    if ":" not in sharing:
         return None
     info = new.function(name).info
     size = block or (info.block if any(info.block) else None)
@@ -105,11 +111,14 @@ def judge_as_it_is(old: Module, new: Module, name: str, block: Three | None, sha
             found=f"{count(info.slots, 'slot')} a thread", expected=Hint("a launch file ({launch})"),
         )  # fmt: skip
     use = KernelUse.of(info, math.prod(side or 1 for side in size or (1, 1, 1)))
-    _, private, slots = numbers_of(sharing)
+    pairs, private, slots = numbers_of(sharing)
     own = use.slots if slots is None else slots
-    if not 0 <= own <= use.slots or private < own * use.slot_row:
+    grain = widest_access(new.reached(new.function(name)))
+    behind = private - own * use.slot_row
+    if pairs < 1 or not 0 <= own <= use.slots or behind < 0 or behind % grain:
         raise UsageError(
             "no such sharing of this kernel", place=Hint("{sharing}"), found=sharing,
-            expected=f"at most {count(use.slots, 'private slot')}, of {count(use.slot_row, 'private byte')} each",
+            expected=f"one pair or more, at most {count(use.slots, 'private slot')} of "
+            f"{count(use.slot_row, 'private byte')} each, and other private bytes in multiples of {grain}",
         )  # fmt: skip
     return check_shared(old, new, name, block, private - own * use.slot_row, slots=slots)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from binalloc.emulator.host.figures.skew import LIMIT
+from binalloc.emulator.host.pairs import OFF, require_sharing
 from binalloc.emulator.policies.schedulers.table import chosen_scheduler
 from binalloc.errors import BinallocError, Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
@@ -20,7 +21,7 @@ from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.explicit import explicit_budget
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.sharing.overlay import overlay_kernel
-from binalloc.pipeline.sharing.paired import Maker, Paired, require_option
+from binalloc.pipeline.sharing.paired import Maker, Paired
 from binalloc.pipeline.sharing.sharing import AUTO, OWNER_FIRST
 from binalloc.pipeline.steps.grid import share_of
 from binalloc.pipeline.steps.measure import measure
@@ -73,7 +74,7 @@ class PairsChoice:
 def require_shareable(request: Request, running: bool) -> None:
     """Raise UsageError if a request for pairs of blocks is none, or contradicts itself. running: versions are
     emulated."""
-    require_option(request.sharing)
+    require_sharing(request.sharing, AUTO, OFF)
     for name in request.schedulers:
         chosen_scheduler(name)
     if request.blocks is not None:

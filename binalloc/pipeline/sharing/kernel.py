@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from binalloc.emulator.host.pairs import require_sharing
 from binalloc.errors import Hint, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.own_machine import at_home
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.sharing.paired import require_option
 from binalloc.pipeline.sharing.sharing import (
     AUTO,
     JUMP,
@@ -58,7 +58,7 @@ def share(
         Refused: blocks cannot share memory, an SM would hold no block more, or variables cannot be moved and have to.
         KernelFault, LimitHit: of the original's run.
     """
-    require_option(sharing)
+    require_sharing(sharing, AUTO)
     for place, given, known in (("release", release, (OPT, POSTDOM, NONE)), ("edges", edges, (KEPT, JUMP))):
         if given not in known:
             raise UsageError("there is no such way", place=place, found=given, expected=f"one of {', '.join(known)}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from binalloc.analysis.shared.memory import shared_memory_of
 from binalloc.analysis.sharing.units import Units
-from binalloc.emulator.host.pairs import OFF, numbers_of, pairing_of, require_apart, stated
+from binalloc.emulator.host.pairs import pairing_of, require_apart, stated
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
@@ -64,16 +64,6 @@ class Paired:
     def usable(self) -> bool:
         """Return whether its run ended well, with the original's results."""
         return self.version.cycles is not None and self.same is not False
-
-
-def require_option(asked: str) -> None:
-    """Raise UsageError for what is no way to share memory: neither off, auto, a threshold, nor PAIRS:BYTES."""
-    if asked in (OFF, AUTO):
-        return
-    if ":" in asked:
-        numbers_of(asked)
-    else:
-        threshold(asked)
 
 
 def given_by(asked: str) -> Pairings:

@@ -116,7 +116,7 @@ class Planner:
     def plan(self, pairing: Pairing, threshold: Fraction | None = None, *, moved: bool = True) -> Plan:
         """Return the plan with a pairing. moved: whether variables may be moved. Slots keep their numbers."""
         slots = None if pairing.slots is None else SlotPlaces.unmoved(self.rows, pairing.slots)
-        private = self._without_slots(pairing)
+        private = self.private_of(pairing)
         shared = least_in_range(self.sizes, self.moments, private).shared if moved else None
         return self._least(pairing, threshold, private, shared, slots)
 
@@ -149,7 +149,7 @@ class Planner:
         """Return the accesses to slots."""
         return slot_rows(self.memory.program)
 
-    def _without_slots(self, pairing: Pairing) -> int:
+    def private_of(self, pairing: Pairing) -> int:
         """Return the private bytes of a pairing, its slots aside."""
         return pairing.private - (self.room.slots if pairing.slots is None else pairing.slots * self.room.row)
 
@@ -176,7 +176,7 @@ class Planner:
             slots = SlotPlaces(self.rows, tuple(numbers or ()), pairing.slots or 0)
             if pairing.slots is None or not slots.fits:
                 raise ValueError("slots have other numbers")
-        return self._with(pairing, None, self._without_slots(pairing), tuple(distances), slots)
+        return self._with(pairing, None, self.private_of(pairing), tuple(distances), slots)
 
     def _layouts(self, shared: int) -> list[tuple[int, ...]]:
         """Return layouts with some variables behind the private part, one for each of them that may lie across its

@@ -14,7 +14,7 @@ from binalloc.analysis.executions import Executions
 from binalloc.analysis.shared.memory import SharedMemory, shared_memory_of
 from binalloc.analysis.sharing.releases import Release, at_postdominator, releases
 from binalloc.analysis.sharing.touching import staying
-from binalloc.emulator.host.pairs import OFF, no_pair, numbers_of, pairing_of, require_apart, stated
+from binalloc.emulator.host.pairs import no_pair, numbers_of, pairing_of, require_apart, require_sharing, stated
 from binalloc.emulator.host.resources import Resources
 from binalloc.errors import Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
@@ -104,6 +104,7 @@ def share_kernel(module: Module, request: Request, wish: Wish) -> Sharing:
     moved and have to; UsageError for a wish that is out of range.
     """
     assert request.launch is not None
+    require_sharing(wish.sharing, AUTO)
     require_unpaired(module, request)
     original = baseline(module, request)
     memory = shared_memory_of(module, request.kernel, request.launch.block)
@@ -177,9 +178,6 @@ def pairings(
     """Return the pairings to try. Raises as `share_kernel`."""
     assert request.launch is not None
     if asked != AUTO:
-        if asked == OFF:
-            raise UsageError("nothing is to be shared", place=Hint("{sharing}"), found=asked,
-                             expected="auto, a threshold between 0 and 1, or PAIRS:BYTES")  # fmt: skip
         functions = original.module.reached(original.module.function(request.kernel))
         found = pairing_of(request.machine, need, request.launch, functions, asked)
         assert found is not None

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from binalloc.analysis.flow.callgraph import build_callgraph
 from binalloc.emulator.host.pairs import OFF as NO_PAIRS
+from binalloc.emulator.host.pairs import require_sharing
 from binalloc.emulator.policies.schedulers.table import chosen_scheduler
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Refused, UsageError
@@ -19,7 +20,7 @@ from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.pipeline.multiplex.build import Wanted
 from binalloc.pipeline.multiplex.choice import every_version
 from binalloc.pipeline.sharing.levels import budgets_of, original_blocks
-from binalloc.pipeline.sharing.paired import require_option
+from binalloc.pipeline.sharing.sharing import AUTO
 from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.sweeping.keys import binary_digest, launch_digest
 from binalloc.pipeline.turns import OFF
@@ -105,7 +106,7 @@ def configurations(
     for name in schedulers:
         chosen_scheduler(name)
     for asked_pairs in sharing:
-        require_option(asked_pairs)
+        require_sharing(asked_pairs, AUTO, NO_PAIRS)
     budgets, own = _levels(module, subject)
     refused = _refused(module, subject.kernel)
     lowest = own if wanted == UPWARDS else 0

@@ -149,6 +149,6 @@ def test_bits() -> None:
 
 def test_thresholds_are_exact() -> None:
     assert threshold("0.1") == threshold("1/10") == TENTH
-    for text in ("0", "1", "-0.1", "1.5", "a", "1/0", "nan"):
+    for text in ("0", "1", "-0.1", "1.5", "a", "1/0", "nan", "1e-99999999", "0." + "1" * 99):
         with pytest.raises(UsageError):
             threshold(text)

@@ -101,9 +101,9 @@ def test_what_cannot_be_shared() -> None:
     assert "without that, limited by " in text
     assert "between 0 and 1" in refused(2, command("backprop/backprop", "--sharing", "1.5"))
     assert "PAIRS:BYTES" in refused(2, command("backprop/backprop", "--sharing", "1:x"))
-    for wrong in ("AUTO", "nan", "0", ""):
+    for wrong in ("AUTO", "nan", "0", "", "off"):
         text = refused(2, command("backprop/backprop", "--sharing", wrong))
-        assert f"--sharing: no such sharing; found {wrong or 'nothing'}; expected a threshold" in text
+        assert f"--sharing: no such sharing; found {wrong or 'nothing'}; expected auto, a threshold" in text
         assert "PAIRS:BYTES" in text
     assert "at most 0.741" in refused(1, command("backprop/backprop", "--sharing", "0.9"))
 
@@ -115,6 +115,42 @@ def without_symbols(sample: str, folder: Path) -> str:
     bare = replace(module, functions=[replace(fn, touches={}) for fn in module])
     file.write_bytes(write_module(bare))
     return str(file)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["share"], "auto, a threshold"),
+        (["run", "--machine", "gpgpusim-sharing"], "off, a threshold"),
+        (["rewrite"], "auto, off, a threshold"),
+        (["recommend"], "auto, off, a threshold"),
+        (["sweep"], "auto, off, a threshold"),
+    ],
+)
+def test_what_sharing_may_be_is_said_in_full(line: list[str], words: str) -> None:
+    given = command("backprop/backprop")
+    for wrong in ("2", "1:x", "1:2:3:4"):
+        text = refused(2, [line[0], *given[1:], "--sharing", wrong])
+        assert f"--sharing: no such sharing; found {wrong}; expected {words} between 0 and 1" in text
+        assert "PAIRS:BYTES:SLOTS. Give the share of a block's memory that stays private, or numbers." in text
+
+
+def test_numbers_that_the_binary_was_not_made_for(tmp_path: Path) -> None:
+    """Its releases are right for its own numbers alone; what is wrong is the option."""
+    _, version = made(tmp_path, "backprop/backprop")
+    options = ["--launch", f"{FOLDER}/backprop/backprop.toml", "--size", "test", "--engine", "python"]
+    for asked, has in (("1:4096", "4,096 private bytes"), ("0.1", "940 private bytes")):
+        text = refused(5, ["run", version, *options, *MACHINE, "--sharing", asked])
+        assert f"The binary was made for 1:6976, and has {has} here: give --sharing 1:6976." in text
+        assert "Put RELSSP" not in text
+    remedy = "The binary was made for --sharing 1:6976; --sharing off runs it, too."
+    for asked, what in (("2:6976", "number of pairs"), ("1:6978", "private bytes"), ("1:6976:1", "number of slots")):
+        text = refused(2, ["run", version, *options, *MACHINE, "--sharing", asked])
+        assert f"{what} out of range" in text
+        assert remedy in text
+    narrow = str(tmp_path / "a100.loom")
+    assert call("schedule", version, "--machine", "a100", "-o", narrow).code == 0
+    assert remedy in refused(2, ["run", narrow, *options, "--machine", "a100", "--sharing", "1:6976"])
 
 
 def test_variables_that_have_to_move_and_cannot(tmp_path: Path) -> None:
@@ -222,6 +258,36 @@ def test_a_record_is_not_trusted(tmp_path: Path) -> None:
         assert "a record of sharing says what nobody does" in found.out
 
 
+WRONG_RECORDS = [
+    ('"private": 6976', '"private": 6974'),
+    ('"private": 6976', '"private": "6976"'),
+    ('"private": 6976', '"private": 6976, "slots": 0'),
+    ('"private": 6976', '"private": 6976, "slots": null'),
+    ('"private": 6976', '"private": 6976, "numbers": []'),
+    ('"private": 6976', '"private": 6976, "slots": 0, "numbers": []'),
+    ('"private": 6976', '"private": 6976, "slots": 1, "numbers": [], "distances": [0, 0, 0]'),
+    ('"private": 6976', '"private": 6976, "slots": 1, "numbers": [0, 0], "distances": [0, 0, 0]'),
+    ('"private": 6976', '"private": 6976, "numbers": [0, 1], "distances": [0, 0, 0]'),
+    ('"moved": true', '"moved": false, "distances": [4, 0, 0]'),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), WRONG_RECORDS)
+def test_a_record_has_what_belongs_together(tmp_path: Path, before: str, after: str) -> None:
+    """Private bytes are whole words; private slots come with a number for each slot and all distances."""
+    original, version = made(tmp_path, "backprop/backprop")
+    text = call("disasm", version).out
+    assert text.count(before) == 1
+    (tmp_path / "other.lasm").write_text(text.replace(before, after))
+    other = str(tmp_path / "other.loom")
+    assert call("asm", str(tmp_path / "other.lasm"), "-o", other).code == 0
+    text = refused(3, ["verify", original, other, *MACHINE])
+    assert "a record of sharing makes no sense" in text
+    assert "expected pairs, private bytes in whole words" in text
+    options = ["--launch", f"{FOLDER}/backprop/backprop.toml", "--size", "test", "--engine", "python", *MACHINE]
+    assert "Put RELSSP" in refused(5, ["run", other, *options, "--sharing", "1:4096"])
+
+
 BY_HAND = """.kernel k
 .block 32
 .auto_reconv
@@ -242,8 +308,8 @@ BY_HAND = """.kernel k
 """
 
 
-def by_hand(tmp_path: Path, name: str, early: str = "", late: str = "") -> str:
-    (tmp_path / f"{name}.lasm").write_text(BY_HAND.format(early=early, late=late))
+def by_hand(tmp_path: Path, name: str, early: str = "", late: str = "", text: str = BY_HAND) -> str:
+    (tmp_path / f"{name}.lasm").write_text(text.format(early=early, late=late))
     file, scheduled = str(tmp_path / f"{name}.loom"), str(tmp_path / f"{name}_scheduled.loom")
     assert call("asm", str(tmp_path / f"{name}.lasm"), "-o", file).code == 0
     assert call("schedule", file, *MACHINE, "-o", scheduled).code == 0
@@ -265,7 +331,7 @@ def test_releases_put_in_by_hand(tmp_path: Path) -> None:
     assert unsaid.code == 1
     assert "nothing says how many bytes are private" in unsaid.out
     assert "say how blocks share memory, as PAIRS:BYTES" in unsaid.out
-    for wrong in ("1:x", "1:", "1:2:3"):
+    for wrong in ("1:x", "1:", "1:2:3", "1:255", "0:256", "nothing"):
         assert "--sharing: no such sharing" in refused(2, ["verify", plain, right, "--sharing", wrong, *MACHINE])
     early = call("verify", plain, by_hand(tmp_path, "early", early="    RELSSP"), *shared)
     assert early.code == 1
@@ -277,3 +343,26 @@ def test_releases_put_in_by_hand(tmp_path: Path) -> None:
     guarded = call("verify", plain, by_hand(tmp_path, "some", late="    @P0 RELSSP"), *shared)
     assert guarded.code == 0
     assert "a thread may end without RELSSP" in guarded.out
+
+
+def test_private_bytes_end_at_no_wide_access(tmp_path: Path) -> None:
+    """Of a kernel with accesses of 16 bytes a run has private bytes in multiples of 16 alone."""
+    wide = BY_HAND.replace("LDS.32 R4, [R1+0x100]", "LDS.128 R4, [RZ+0x2000]").replace("512", "12288")
+    plain, right = by_hand(tmp_path, "plain", text=wide), by_hand(tmp_path, "right", late="    RELSSP", text=wide)
+    answer = refused(2, ["verify", plain, right, "--sharing", "1:252", *MACHINE])
+    assert "other private bytes in multiples of 16" in answer
+    (tmp_path / "k.toml").write_text(
+        'kernel = "k"\ngrid = [2]\nblock = [32]\n\n[[argument]]\nname = "out"\nkind = "buffer"\ndtype = "u32"\n'
+        'shape = [32]\ninit = "zeros"\n'
+    )
+    version = str(tmp_path / "version.loom")
+    line = ["share", plain, "--launch", str(tmp_path / "k.toml"), "--no-emulate", *MACHINE, "-o", version]
+    assert call(*line).code == 0
+    code = call("disasm", version).out
+    assert code.count('"private": 4096') == 1
+    (tmp_path / "less.lasm").write_text(code.replace('"private": 4096', '"private": 4092'))
+    assert call("asm", str(tmp_path / "less.lasm"), "-o", version).code == 0
+    found = call("verify", plain, version, *MACHINE)
+    assert found.code == 1
+    assert "a record of sharing does not fit the kernel; found 1:4092" in found.out
+    assert "in multiples of 16" in found.out
