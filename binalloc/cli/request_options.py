@@ -131,7 +131,7 @@ class GivenRequest:
         from binalloc.emulator.host.pairs import require_sharing
         from binalloc.pipeline.sharing.sharing import AUTO
 
-        require_sharing(self.sharing, AUTO, OFF)
+        require_sharing(self.sharing, AUTO, OFF, slots=False)
         for option, given in (("--blocks", self.blocks is not None), ("--multiplex", self.multiplexes),
                               ("--explain", self.explain)):  # fmt: skip
             if given:

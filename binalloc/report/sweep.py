@@ -193,8 +193,8 @@ def _sharing(row: Row) -> str | None:
 def _shared(row: Row) -> list[str]:
     if row.sharing is None:
         return []
-    option = f"{row.pairs}:{row.private_bytes}"
-    return [row.sharing if row.pairs is None or row.sharing == option else f"{row.sharing}, {option}"]
+    numbers = ":" in row.sharing or row.pairs is None
+    return [row.sharing if numbers else f"{row.sharing}, {row.pairs}:{row.private_bytes}"]
 
 
 def render_counts(rows: Sequence[Row]) -> str:

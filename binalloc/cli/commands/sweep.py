@@ -110,7 +110,8 @@ class LevelList(NumberList):
     default="off",
     show_default=True,
     help="Rows, too, of versions whose blocks share memory two by two, as no GPU lets them: auto, shares of a block's "
-    "bytes that stay private (between 0 and 1), or PAIRS:BYTES, with commas between.",
+    "bytes that stay private (between 0 and 1), or PAIRS:BYTES, with commas between. For the slots of an original that "
+    "has some: PAIRS:BYTES:SLOTS, of which SLOTS are private.",
 )
 @click.option(
     "-o", "--output", type=click.Path(allow_dash=True), help="Output file: Parquet if named .parquet, else CSV."

@@ -50,6 +50,8 @@ def pairing_of(
     room = room_of(machine, need, functions)
     require_apart(launch, need)
     if ":" in asked:
+        if room.block == 0 or room.most <= room.alone:
+            raise no_pair(machine, need, room, None)
         return stated(room, asked)
     share = threshold(asked)
     found = with_threshold(room, share)
@@ -82,18 +84,22 @@ def require_apart(launch: Launch, need: Resources) -> None:
         )  # fmt: skip
 
 
-def require_sharing(asked: str, *words: str) -> None:
+def require_sharing(asked: str, *words: str, slots: bool = True) -> None:
     """Raise UsageError for what is no way to share memory: neither a threshold, nor numbers, nor one of `words`, which
-    the error names, too."""
+    the error names, too. slots: whether private slots may be stated; those that are yet to be allocated cannot be."""
     if asked in words:
         return
     try:
-        if ":" in asked:
-            numbers_of(asked)
-        else:
+        private = numbers_of(asked)[2] if ":" in asked else None
+        if ":" not in asked:
             threshold(asked)
     except UsageError:
-        raise no_sharing(asked, words) from None
+        raise no_sharing(asked, words, slots) from None
+    if private is not None and not slots:
+        raise UsageError(
+            "slots that are allocated anew are private to their blocks", place=Hint("{sharing}"), found=asked,
+            expected="PAIRS:BYTES", remedy=Hint("Share some of them afterwards (`binalloc share`, {share_slots})."),
+        )  # fmt: skip
 
 
 def numbers_of(asked: str) -> tuple[int, int, int | None]:

@@ -22,7 +22,7 @@ from binalloc.isa.interface.places import WORD
 from binalloc.models.machines.occupancy import Occupancy
 
 _THRESHOLD = re.compile(r"[0-9./]{1,40}(e-?[0-9]{1,2})?", re.ASCII)  # 1e-99999999 would be exact for hours
-_NUMBERS = "a threshold between 0 and 1, as 0.1 or 1/10, PAIRS:BYTES or PAIRS:BYTES:SLOTS"  # what an option can be
+_NUMBERS = "a threshold between 0 and 1, as 0.1 or 1/10, or PAIRS:BYTES"  # what an option can be
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,12 @@ class Pairing:
         return self.pairs * (block + self.private) + self.unshared * block
 
 
-def no_sharing(asked: str, words: Sequence[str] = ()) -> UsageError:
-    """Return the error for an option that is no way to share memory. words: what it may be beside numbers."""
+def no_sharing(asked: str, words: Sequence[str] = (), slots: bool = True) -> UsageError:
+    """Return the error for an option that is no way to share memory. words: what it may be beside numbers. slots:
+    whether these may be followed by a number of private slots."""
+    expected = ", ".join([*words, _NUMBERS]) + ("[:SLOTS]" if slots else "")
     return UsageError(
-        "no such sharing", place=Hint("{sharing}"), found=asked or "nothing", expected=", ".join([*words, _NUMBERS]),
+        "no such sharing", place=Hint("{sharing}"), found=asked or "nothing", expected=expected,
         remedy="Give the share of a block's memory that stays private, or numbers.",
     )  # fmt: skip
 

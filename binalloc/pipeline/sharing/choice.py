@@ -21,7 +21,7 @@ from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.explicit import explicit_budget
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.sharing.overlay import overlay_kernel
-from binalloc.pipeline.sharing.paired import Maker, Paired
+from binalloc.pipeline.sharing.paired import TAKE_AUTO, Maker, Paired
 from binalloc.pipeline.sharing.sharing import AUTO, OWNER_FIRST
 from binalloc.pipeline.steps.grid import share_of
 from binalloc.pipeline.steps.measure import measure
@@ -74,7 +74,7 @@ class PairsChoice:
 def require_shareable(request: Request, running: bool) -> None:
     """Raise UsageError if a request for pairs of blocks is none, or contradicts itself. running: versions are
     emulated."""
-    require_sharing(request.sharing, AUTO, OFF)
+    require_sharing(request.sharing, AUTO, OFF, slots=False)
     for name in request.schedulers:
         chosen_scheduler(name)
     if request.blocks is not None:
@@ -99,6 +99,8 @@ class Sharer:
 
     def __init__(self, module: Module, request: Request, original: Version, explicit: bool) -> None:
         self.maker = Maker(module, request, original)
+        if not explicit:
+            self.maker.require_level()
         self.budget: Budget | None = None
         self.built: list[Paired] = []
         own: tuple[str, ...] = (request.options.scheduler, OWNER_FIRST)
@@ -123,6 +125,9 @@ class Sharer:
             ways += [_way(technique, name, [one for one in ran if one.scheduler == name], made[1])
                      for name in self.schedulers]  # fmt: skip
         choice = PairsChoice(self.request.sharing, self.schedulers, without, ways, tried, None, "")
+        if not tried and self.request.sharing != AUTO and not self._starved():
+            raise Refused("no version with such pairs can be made", place=Hint("{sharing}"), found=self.request.sharing,
+                          expected=self._why_none(ways, None, 0), remedy=TAKE_AUTO)  # fmt: skip
         best = _fastest(tried)
         if self.budget is not None:
             return replace(choice, best=_required(best, tried), reason=self._as_asked(choice, best))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from binalloc.analysis.shared.memory import shared_memory_of
 from binalloc.analysis.sharing.units import Units
 from binalloc.emulator.host.pairs import pairing_of, require_apart, stated
-from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
+from binalloc.errors import Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.kernel_use import KernelUse
@@ -43,6 +43,7 @@ from binalloc.pipeline.steps.version import Version
 from binalloc.printable import count
 from binalloc.verify.sharing.check import check_shared
 
+TAKE_AUTO = Hint("Take {sharing} auto, which looks at all pairs that there are.")
 _ROUNDS = 4
 """How often a version is planned: one round is the rule, and no kernel was seen that takes three."""
 
@@ -96,6 +97,32 @@ class Maker:
         require_apart(request.launch, need)
         memory = shared_memory_of(module, request.kernel, request.launch.block)
         self.planner = Planner(memory, request.machine, need.use, executions_of(module, request))
+
+    def require_level(self) -> None:
+        """Raise Refused if pairs are asked for, by numbers or a threshold, that neither the original nor any number of
+        registers and slots leaves. The reason is that of a thread with the fewest registers, which leaves the most."""
+        request = self.request
+        if request.sharing == AUTO or self._given(self._use()) or self.levels():
+            return
+        assert request.launch is not None
+        use = self._use()
+        functions = self.module.reached(self.module.function(request.kernel))
+        remedy = TAKE_AUTO if paired_levels(request.machine, use, self.planner.grain) else Hint("Leave out {sharing}.")
+        try:
+            need = replace(block_need(self.original, request), use=use.given(1))
+            pairing_of(request.machine, need, request.launch, functions, request.sharing)
+        except Refused as error:
+            error.remedy = error.remedy or remedy
+            raise
+        except UsageError as error:
+            raise Refused(
+                "no number of registers and slots leaves such pairs", place=Hint("{sharing}"),
+                found=f"{request.sharing}, {error.message}", expected=error.expected, remedy=remedy,
+            ) from None  # fmt: skip
+
+    def _given(self, use: KernelUse) -> Sequence[Pairing]:
+        """Return the pairings that are asked for, of those of a use; none where it does not fit an SM."""
+        return given_by(self.request.sharing)(self.planner.given(use).room)
 
     def levels(self) -> list[Budget]:
         """Return the budgets of all numbers of blocks of which some are in pairs, each with the most slots and, if

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from binalloc.emulator.host.pairs import require_sharing
 from binalloc.errors import Refused
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.sharing.paired import Maker
+from binalloc.pipeline.sharing.sharing import AUTO
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
 from binalloc.pipeline.sweeping.keys import key_of
@@ -46,6 +48,7 @@ class BuildPairs:
         module, request = opened(self.subject)
         request = replace(request, sharing=self.sharing)
         if self.allocator != ORIGINAL:
+            require_sharing(self.sharing, AUTO, slots=False)
             request = replace(request, allocator=self.allocator)
         maker = Maker(module, request, baseline(module, request))
         if self.allocator == ORIGINAL:

@@ -118,21 +118,21 @@ def without_symbols(sample: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("name", "words", "slots"),
     [
-        (["share"], "auto, a threshold"),
-        (["run", "--machine", "gpgpusim-sharing"], "off, a threshold"),
-        (["rewrite"], "auto, off, a threshold"),
-        (["recommend"], "auto, off, a threshold"),
-        (["sweep"], "auto, off, a threshold"),
+        ("share", "auto", "[:SLOTS]"),
+        ("run", "off", "[:SLOTS]"),
+        ("rewrite", "auto, off", ""),
+        ("recommend", "auto, off", ""),
+        ("sweep", "auto, off", "[:SLOTS]"),
     ],
 )
-def test_what_sharing_may_be_is_said_in_full(line: list[str], words: str) -> None:
+def test_what_sharing_may_be_is_said_in_full(name: str, words: str, slots: str) -> None:
     given = command("backprop/backprop")
+    numbers = f"a threshold between 0 and 1, as 0.1 or 1/10, or PAIRS:BYTES{slots}. Give the share of a block's memory"
     for wrong in ("2", "1:x", "1:2:3:4"):
-        text = refused(2, [line[0], *given[1:], "--sharing", wrong])
-        assert f"--sharing: no such sharing; found {wrong}; expected {words} between 0 and 1" in text
-        assert "PAIRS:BYTES:SLOTS. Give the share of a block's memory that stays private, or numbers." in text
+        text = refused(2, [name, *given[1:], "--sharing", wrong])
+        assert f"--sharing: no such sharing; found {wrong}; expected {words}, {numbers}" in text
 
 
 def test_numbers_that_the_binary_was_not_made_for(tmp_path: Path) -> None:
@@ -150,7 +150,10 @@ def test_numbers_that_the_binary_was_not_made_for(tmp_path: Path) -> None:
         assert remedy in text
     narrow = str(tmp_path / "a100.loom")
     assert call("schedule", version, "--machine", "a100", "-o", narrow).code == 0
-    assert remedy in refused(2, ["run", narrow, *options, "--machine", "a100", "--sharing", "1:6976"])
+    text = refused(1, ["run", narrow, *options, "--machine", "a100", "--sharing", "1:6976"])
+    assert "no block is gained" in text
+    assert "limited by " in text
+    assert remedy in text
 
 
 def test_variables_that_have_to_move_and_cannot(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -167,6 +167,56 @@ def test_no_block_is_gained(tmp_path: Any) -> None:
     found = call(*line, "--json").json
     assert (found["pairs"]["chosen"], found["verified"]) == (None, True)
     assert "limited by blocks" in found["pairs"]["reason"]
+
+
+IMPOSSIBLE = [
+    ("1:2", "found 1:2, private bytes out of range; expected 0 to 4,864: a multiple of 4. Take --sharing auto"),
+    ("99:4", "found 99:4, number of pairs out of range; expected 1 to 1. Take --sharing auto"),
+    ("0.9", "expected room for the private part of one more, 9/10 of a block. Take a threshold of at most 0.422."),
+]
+
+
+@pytest.mark.parametrize("command", ["rewrite", "recommend"])
+@pytest.mark.parametrize(("asked", "message"), IMPOSSIBLE)
+def test_pairs_that_no_level_leaves(srad: Shareable, command: str, asked: str, message: str) -> None:
+    """They are asked for, so it is no answer to go on without; nothing is run."""
+    text = refused(1, command, srad.binary, *srad.launch, "--sharing", asked)
+    assert message in text
+
+
+@pytest.mark.parametrize("asked", ["0.1", "1:4"])
+def test_a_kernel_that_gains_no_block_is_refused_where_pairs_are_asked_for(asked: str) -> None:
+    sample = [str(sample_file("DCT5.ptx")), "--launch", str(sample_file("DCT5.toml")), "--size", "test"]
+    answer = call("rewrite", *sample, "--machine", "gpgpusim-sharing", "--sharing", asked)
+    text = answer.err
+    assert (answer.code, answer.out) == (1, "")
+    assert "no block is gained where blocks share memory; found 16 blocks" in text
+    assert "limited by blocks; expected a kernel whose blocks shared memory alone limits. Leave out --sharing." in text
+
+
+def test_pairs_of_which_no_version_can_be_made(srad: Shareable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is room for them, but neither the original nor a level gets them."""
+    from binalloc.errors import Refused
+    from binalloc.pipeline.sharing.paired import Maker
+
+    def never(self: Maker, *_: object) -> NoReturn:
+        raise Refused("said so")
+
+    monkeypatch.setattr(Maker, "as_it_came", never)
+    monkeypatch.setattr(Maker, "allocated", never)
+    line = ["rewrite", srad.binary, *srad.launch, "--sharing"]
+    text = refused(1, *line, "1:4864")
+    assert "no version with such pairs can be made; found 1:4864; expected said so. Take --sharing auto" in text
+    assert "said so" in call(*line, "auto", "--json").json["pairs"]["reason"]
+
+
+def test_slots_that_are_yet_to_be_allocated_are_private(queens: Shareable) -> None:
+    """With a number of private slots a binary was written that its own record did not describe."""
+    line = ["rewrite", queens.binary, *queens.launch, "--registers", "10", "--slots", "4", "--sharing"]
+    for asked in ("1:4864:4", "1:4864:2"):
+        text = refused(2, *line, asked)
+        assert f"slots that are allocated anew are private to their blocks; found {asked}; expected PAIRS:BYTES" in text
+        assert "(`binalloc share`, --share-slots)" in text
 
 
 def test_a_cooperative_launch(srad: Shareable, tmp_path: Any) -> None:

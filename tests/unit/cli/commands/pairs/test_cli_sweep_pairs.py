@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kits.cli import call, refused
+from tests.unit.cli.commands.laboratory.test_cli_share_slots import KERNEL, LAUNCH
 from tests.unit.cli.commands.pairs.conftest import Shareable
 
 
@@ -77,3 +78,26 @@ def test_off_is_what_it_was(srad: Shareable, tmp_path: Path) -> None:
     plain, off = call(*command), call(*command, "--sharing", "off")
     assert plain.out == off.out
     assert " sharing " not in plain.out
+
+
+def test_slots_of_an_original_that_has_some(tmp_path: Path) -> None:
+    """They may lie in the shared part; those of levels are allocated anew, and private."""
+    (tmp_path / "k.lasm").write_text(KERNEL)
+    (tmp_path / "k.toml").write_text(LAUNCH)
+    file, scheduled = str(tmp_path / "k.loom"), str(tmp_path / "scheduled.loom")
+    assert call("asm", str(tmp_path / "k.lasm"), "-o", file).code == 0
+    assert call("schedule", file, "--machine", "gpgpusim-sharing", "-o", scheduled).code == 0
+    command = ["sweep", scheduled, "--launch", str(tmp_path / "k.toml"), "--machine", "gpgpusim-sharing", "--sharing",
+               "1:6272:1", "--allocators", "local", "--jobs", "1", "--cache", str(tmp_path)]  # fmt: skip
+    (row,) = [row for row in call(*command, "--json").json["rows"] if row["sharing"] and row["allocator"] == "original"]
+    assert (row["status"], row["pairs"], row["private_bytes"]) == ("ok", 1, 6272)
+    assert " 1:6272:1 " in call(*command).out
+    assert "1:6272:1," not in call(*command).out
+
+
+def test_slots_of_levels_are_private(queens: Shareable, tmp_path: Path) -> None:
+    command = ["sweep", queens.binary, *queens.launch, "--sharing", "1:4864:2", "--levels", "2", "--allocators",
+               "local", "--jobs", "1", "--cache", str(tmp_path), "--json"]  # fmt: skip
+    rows = [row for row in call(*command).json["rows"] if row["sharing"] and row["allocator"] == "local"]
+    assert [row["status"] for row in rows] == ["refused"]
+    assert "slots that are allocated anew are private to their blocks" in rows[0]["reason"]
