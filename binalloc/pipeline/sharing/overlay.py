@@ -9,16 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from binalloc.analysis.shared.memory import shared_memory_of
-from binalloc.errors import KernelFault, LimitHit
+from binalloc.errors import KernelFault, LimitHit, Refused
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Preparations, Request
-from binalloc.pipeline.sharing.overlay_record import OverlayRecord
+from binalloc.pipeline.sharing.overlay_record import OverlayRecord, was_overlaid
 from binalloc.pipeline.sharing.overlays import OverlayPlan, overlay_plan
+from binalloc.pipeline.sharing.sharing import START, require_unpaired
 from binalloc.pipeline.steps.measure import measure, same_results
 from binalloc.pipeline.steps.proof import require_no_hazard
 from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Version
+from binalloc.printable import count
 from binalloc.transform.sharing.overlay import overlay_memory
 from binalloc.verify.report import CheckReport
 from binalloc.verify.sharing.overlay.check import check_overlay
@@ -55,10 +57,12 @@ class Overlaid:
 def overlay_kernel(module: Module, request: Request) -> Overlaid:
     """Return what becomes of a kernel whose variables lie over one another.
 
-    Raises Refused where no byte is saved, as `overlay_plan`.
+    Raises Refused where no byte is saved, as `overlay_plan`, and for a kernel that has been overlaid or whose blocks
+    share memory already.
     """
     assert request.launch is not None
     launch = request.launch
+    _require_apart(module, request)
     original = baseline(module, request)
     plan = overlay_plan(shared_memory_of(module, request.kernel, launch.block), launch.dynamic_shared)
     made = overlay_memory(module, plan.memory, plan.units, plan.distances, plan.bytes)
@@ -68,6 +72,18 @@ def overlay_kernel(module: Module, request: Request) -> Overlaid:
     report = check_overlay(module, proven, request.kernel, launch.block, launch.dynamic_shared)
     found = Overlaid(original, plan, replace(version, name="the overlay"), report)
     return _measured(found, request) if request.emulate and report.ok else found
+
+
+def _require_apart(module: Module, request: Request) -> None:
+    """Raise Refused for a kernel whose variables lie over one another already, or whose blocks share memory."""
+    record = was_overlaid(module, request.kernel)
+    if record is not None:
+        raise Refused(
+            "variables of the kernel lie over one another already", file=module.path or None, place=request.kernel,
+            found=f"a binary that was overlaid, with {count(record.bytes, 'byte')} of shared memory",
+            expected="a kernel whose variables are apart", remedy=START,
+        )  # fmt: skip
+    require_unpaired(module, request)
 
 
 def _measured(found: Overlaid, request: Request) -> Overlaid:

@@ -19,7 +19,7 @@ from binalloc.emulator.host.resources import Resources
 from binalloc.errors import Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.sharing.pairs import Pairing, fitted, threshold, with_threshold
-from binalloc.models.sharing.record import SharedRecord
+from binalloc.models.sharing.record import SharedRecord, was_shared
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.profile import carried
 from binalloc.pipeline.request import Preparations, Request
@@ -40,6 +40,8 @@ accesses; or nowhere, so that blocks have it to their ends."""
 KEPT, JUMP = "kept", "jump"
 """Critical edges are kept, with a release under the branch's condition in front of it; or get a block of their own, as
 in the paper."""
+START = "Start with the original."
+"""What to do where a kernel has been made of another one already."""
 OWNER_FIRST, OLDEST = "owf", "oldest"
 
 
@@ -268,7 +270,7 @@ def _measured(one: Shared, original: Version, request: Request) -> Shared:
 
 
 def require_unpaired(module: Module, request: Request) -> None:
-    """Raise Refused for a kernel that releases shared memory already."""
+    """Raise Refused for a kernel that releases shared memory already, or whose blocks share it by its record."""
     from binalloc.isa.kinds import Flow
 
     for fn in module.reached(module.function(request.kernel)):
@@ -276,8 +278,15 @@ def require_unpaired(module: Module, request: Request) -> None:
             if instr.control == Flow.RELSSP:
                 raise Refused(
                     "the kernel releases shared memory already", place=f"{fn.name}+{word}", found=instr.name,
-                    expected="a kernel whose blocks share nothing", remedy="Share the original.",
+                    expected="a kernel whose blocks share nothing", remedy=START,
                 )  # fmt: skip
+    made = was_shared(module, request.kernel)
+    if made is not None:
+        raise Refused(
+            "blocks of the kernel share memory already", file=module.path or None, place=request.kernel,
+            found=f"a binary that was made for {made.option}", expected="a kernel whose blocks share nothing",
+            remedy=START,
+        )  # fmt: skip
 
 
 def _require_movable(memory: SharedMemory, planner: Planner) -> None:

@@ -177,6 +177,32 @@ def test_the_result_is_shared_two_by_two_and_verified_in_two_steps(tmp_path: Pat
     assert [(turn["scheme"].split()[0], turn["proven"]) for turn in turns] == [("overlay", True), ("share", True)]
 
 
+def test_variables_that_lie_over_one_another_already(files: Path) -> None:
+    out = str(files / "over.loom")
+    assert call(*command(files, "--no-emulate", "-o", out)).code == 0
+    answer = call(*command(files, name="over"))
+    assert (answer.code, answer.out) == (1, "")
+    assert "over.loom: k: variables of the kernel lie over one another already" in answer.err
+    assert "found a binary that was overlaid, with 8,192 bytes of shared memory" in answer.err
+    assert "Start with the original." in answer.err
+
+
+@pytest.mark.parametrize("release", ["opt", "none"])
+def test_blocks_that_share_memory_already(tmp_path: Path, release: str) -> None:
+    """Such a binary is none that variables could be moved in again, whether it has releases or not."""
+    sample, pairs = sample_file("contrast.ptx"), str(tmp_path / "pairs.loom")
+    given = ["--launch", str(sample.with_suffix(".toml")), "--size", "test", "--machine", "gpgpusim-sharing"]
+    line = ["share", str(sample), *given, "--no-emulate", "--release", release, "-o", pairs]
+    assert call(*line).code == 0
+    for again in (["share", pairs, *given, "--overlay"], ["share", pairs, *given], ["recommend", pairs, *given,
+                  "--sharing", "auto"]):  # fmt: skip
+        answer = call(*again)
+        assert (answer.code, answer.out) == (1, "")
+        what = "the kernel releases shared memory" if release == "opt" else "blocks of the kernel share memory"
+        assert f"{what} already" in answer.err
+        assert "Start with the original." in answer.err
+
+
 def test_a_record_of_other_variables_is_no_proof(files: Path) -> None:
     """The binary is not the original's overlay: of a kernel with one variable less, or with a barrier less."""
     out = str(files / "over.loom")
