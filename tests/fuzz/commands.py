@@ -120,6 +120,7 @@ def _inspect(m: Making) -> list[str]:
     part = m.maybe(share, m.rng.choice(("--words", "--blocks")), m.rng.choice(("0-9", "1,3-4", m.integer(), *STRINGS)))
     part += m.maybe(share, "--function", m.rng.choice((m.kernel, "B", *STRINGS)))
     part += m.maybe(share, "--columns", m.rng.choice(("values", "places", "auto")))
+    part += m.maybe(0.1, "--shared") + m.launch(0.1)[:4]  # its engine and cycles are of no use here
     return ["inspect", m.file("loom", "x.loom"), *chosen, *part, *m.kernel_name(0.1), *m.machine(0.1)]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from binalloc.cli.inputs import machine_fields, machine_of
+from binalloc.cli.inputs import fitting_launch, kernel_of, machine_fields, machine_of, optional_launch
 from binalloc.cli.load import load_or_import, load_two
 from binalloc.cli.options import (
     INTEGER_LIMIT,
@@ -17,7 +17,9 @@ from binalloc.cli.options import (
     file_argument,
     json_option,
     kernel_option,
+    launch_option,
     own_machine_option,
+    size_option,
 )
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
 from binalloc.errors import UsageError
@@ -30,7 +32,7 @@ _LIST = Ranges(lambda: (0, INTEGER_LIMIT))
 
 
 @click.command()
-@all_of(file_argument, kernel_option, own_machine_option, block_option, json_option)
+@all_of(file_argument, kernel_option, own_machine_option, launch_option, size_option, block_option, json_option)
 @click.option("--sections", is_flag=True, help="Sections and resources (the default view).")
 @click.option("--cfg", is_flag=True, help="Basic blocks, edges, loops, call graph.")
 @click.option("--webs", is_flag=True, help="Table of live ranges.")
@@ -53,6 +55,8 @@ def inspect(
     file: str,
     kernel: str | None,
     machine: str | None,
+    launch: str | None,
+    size: str | None,
     block: str | None,
     as_json: bool,
     function: str | None,
@@ -63,8 +67,9 @@ def inspect(
 ) -> None:
     """Show what is in a binary: sections, resources, control flow, live ranges, pressure, stack layouts, shared memory.
 
-    PTX is imported in memory first.
+    With --launch blocks have the size and the dynamic shared memory of that launch. PTX is imported in memory first.
     """
+    from binalloc.pipeline.pipeline import find_kernel
     from binalloc.report.views.excerpt import Excerpt
     from binalloc.report.views.inspect import inspect_module, render_inspection
 
@@ -74,9 +79,13 @@ def inspect(
         raise UsageError(f"{option} applies to --live only", remedy="Ask for --live.")
     given_block = block_of(block, "--block")
     chosen = [name for name, on in views.items() if on] or ["sections"]
+    loaded = optional_launch(launch, size)
+    kernel = kernel_of(kernel, loaded, None)
     module, data = load_or_import(file, machine, kernel)
     model = machine_of(module, kernel, machine, runs=False)
-    found = inspect_module(module, data, kernel, chosen, model, Excerpt(function, words, blocks), columns, given_block)
+    own = None if loaded is None else fitting_launch(loaded, module, find_kernel(module, kernel).name)
+    excerpt = Excerpt(function, words, blocks)
+    found = inspect_module(module, data, kernel, chosen, model, excerpt, columns, given_block, own)
     if as_json:
         shown: InspectJson = {
             "schema_version": SCHEMA_VERSION,

@@ -25,6 +25,7 @@ from binalloc.report.table import table
 from binalloc.report.views.excerpt import EVERYTHING, Excerpt
 
 if TYPE_CHECKING:
+    from binalloc.launch.types import Launch
     from binalloc.report.shapes.commands.inspect import (
         CfgView,
         ControlFlow,
@@ -56,6 +57,7 @@ def inspect_module(
     excerpt: Excerpt = EVERYTHING,
     columns: str = "auto",
     block: Three | None = None,
+    launch: Launch | None = None,
 ) -> InspectionJson:
     """Return the views of a module as `inspect --json` prints them, with its file and its kernel.
 
@@ -67,10 +69,11 @@ def inspect_module(
         machine: machine for occupancy.
         excerpt: part of the code to show in the view `live`.
         columns: columns of the view `live`: one of `live.COLUMNS`.
-        block: block size that the user states; None if the binary's is meant.
+        block: block size that the user states; None if the binary's or the launch's is meant.
+        launch: of the kernel, with the size and the dynamic shared memory of its blocks; None if it is not known.
 
-    Raise UsageError if there is no such kernel, or several to choose from. Raise Refused on recursion and indirect
-    calls, for all views except `sections` and `cfg`.
+    Raise UsageError if there is no such kernel, or several to choose from, or if launch and block differ. Raise Refused
+    on recursion and indirect calls, for all views except `sections` and `cfg`.
     """
     from binalloc.pipeline.pipeline import find_kernel
 
@@ -79,10 +82,14 @@ def inspect_module(
     if kernel is not None or any(v != "sections" for v in views):
         name = find_kernel(module, kernel).name
         found["kernel"] = name
+    dynamic = 0
+    if launch is not None:
+        require_block(block, module.function(name).info, launch, module.path)
+        block, dynamic = launch.block, launch.dynamic_shared
     for v in views:
         match v:
             case "sections":
-                found["sections"] = _sections(module, data, machine, name, block)
+                found["sections"] = _sections(module, data, machine, name, block, dynamic)
             case "cfg":
                 found["cfg"] = _cfg(module, name)
             case "webs":
@@ -94,7 +101,7 @@ def inspect_module(
             case "stack":
                 found["stack"] = _stack(module, name)
             case "shared":
-                found["shared"] = _shared(module, name, machine, block)
+                found["shared"] = _shared(module, name, machine, block, dynamic)
             case "minimum":
                 found["minimum"] = _minimum(module, name)
     return found
@@ -103,8 +110,11 @@ def inspect_module(
 # -- sections ---------------------------------------------------------------------------------------------------------
 
 
-def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None) -> SectionsView:
-    """Return the view `sections`. kernel: the kernel whose block size is `block`; "" for all kernels."""
+def _sections(
+    module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None, dynamic: int
+) -> SectionsView:  # fmt: skip
+    """Return the view `sections`. kernel: the kernel whose block size is `block`; "" for all kernels. dynamic: bytes of
+    its dynamic shared memory."""
     for fn in module.kernels():
         if kernel in ("", fn.name):
             require_block(block, fn.info, None, module.path)
@@ -115,7 +125,9 @@ def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block:
             {"name": s.name, "type": s.type, "address": s.address, "offset": s.offset, "bytes": s.bytes}
             for s in set_of(module).sections(data)
         ],
-        "functions": [_resources(fn, machine, block if kernel in ("", fn.name) else None) for fn in module],
+        "functions": [
+            _resources(fn, machine, *((block, dynamic) if kernel in ("", fn.name) else (None, 0))) for fn in module
+        ],
         "globals": [
             {"name": v.name, "address": v.address, "bytes": v.size, "align": v.align, "initialised": len(v.data)}
             for v in module.globals
@@ -128,7 +140,7 @@ def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block:
     }
 
 
-def _resources(fn: Function, machine: Machine, block: Three | None) -> FunctionRecord:
+def _resources(fn: Function, machine: Machine, block: Three | None, dynamic: int) -> FunctionRecord:
     info = fn.info
     out: FunctionRecord = {
         "function": fn.name,
@@ -150,7 +162,7 @@ def _resources(fn: Function, machine: Machine, block: Three | None) -> FunctionR
         "shared": [{"name": s.name, "offset": s.offset, "bytes": s.size, "align": s.align} for s in fn.shared],
     }
     if info.is_kernel and (block is not None or any(info.block)):
-        out["occupancy"] = _occupancy(fn, machine, block)
+        out["occupancy"] = _occupancy(fn, machine, block, dynamic)
     return out
 
 
@@ -158,13 +170,13 @@ def _register(number: int) -> str | None:
     return None if number == NO_REGISTER else f"R{number}"
 
 
-def _occupancy(fn: Function, machine: Machine, block: Three | None) -> OwnOccupancy:
-    """Return how many blocks of a kernel an SM holds, without dynamic shared memory. Precondition: `block` or the
-    kernel's record gives the block size."""
+def _occupancy(fn: Function, machine: Machine, block: Three | None, dynamic: int) -> OwnOccupancy:
+    """Return how many blocks of a kernel an SM holds. dynamic: bytes of dynamic shared memory. Precondition: `block` or
+    the kernel's record gives the block size."""
     from binalloc.models.machines.kernel_use import KernelUse
 
     x, y, z = block or (n or 1 for n in fn.info.block)
-    answer = machine.occupancy(KernelUse.of(fn.info, x * y * z))
+    answer = machine.occupancy(KernelUse.of(fn.info, x * y * z, dynamic))
     return {"machine": machine.name, "blocks_per_sm": answer.blocks_per_sm, "occupancy": answer.occupancy}
 
 
@@ -268,7 +280,7 @@ def _stack(module: Module, kernel: str) -> StackView:
     return stack_of(module, kernel)
 
 
-def _shared(module: Module, kernel: str, machine: Machine, block: Three | None) -> SharedView:
+def _shared(module: Module, kernel: str, machine: Machine, block: Three | None, dynamic: int) -> SharedView:
     from binalloc.report.views.shared import shared_of
 
     info = module.function(kernel).info
@@ -276,7 +288,7 @@ def _shared(module: Module, kernel: str, machine: Machine, block: Three | None) 
     if block is None and any(info.block):
         x, y, z = (side or 1 for side in info.block)
         block = x, y, z
-    return shared_of(module, kernel, machine, block)
+    return shared_of(module, kernel, machine, block, dynamic)
 
 
 def _minimum(module: Module, kernel: str) -> MinimumView:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from binalloc.isa.instruction import DYNAMIC, FunctionInfo, Module, SharedVar
+from binalloc.isa.instruction import DYNAMIC, Module, SharedVar
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 from binalloc.report.table import table
@@ -37,9 +38,9 @@ _WHO = {
 _MOST_NAMES = 3  # of an access's variables in the table; chosen by hand: more than the code of any sample can mean
 
 
-def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None) -> SharedView:
-    """Return the view of a kernel and its callees. block: threads of a block, if known. Raises Refused on recursion and
-    indirect calls."""
+def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None, dynamic: int) -> SharedView:
+    """Return the view of a kernel and its callees. block: threads of a block, if known. dynamic: bytes of its dynamic
+    shared memory, 0 if not known. Raises Refused on recursion and indirect calls."""
     from binalloc.analysis.program import analyse
     from binalloc.analysis.shared.memory import shared_memory
     from binalloc.analysis.shared.regions import access_regions
@@ -69,9 +70,10 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
         "text": "",
     }  # fmt: skip
     if block is not None:
-        view["residents"] = _residents(info, machine, prod(block))
-        if info.shared_bytes:
-            view["sharing"] = sharing_of(memory, machine, prod(block))
+        use = KernelUse.of(info, prod(block), dynamic)
+        view["residents"] = _residents(use, machine)
+        if use.shared_bytes:
+            view["sharing"] = sharing_of(memory, machine, use)
     view["text"] = _text(kernel, view)
     return view
 
@@ -139,18 +141,15 @@ def _region(found: Region, program: ProgramAnalysis, size: int, among: list[Shar
     }
 
 
-def _residents(info: FunctionInfo, machine: Machine, threads: int) -> ResidentsJson:
+def _residents(use: KernelUse, machine: Machine) -> ResidentsJson:
     """Return the multiplex paper's Table 1 for a kernel. It leaves registers out, as its machines' limit is another."""
-    from binalloc.models.machines.kernel_use import KernelUse
-
-    use = KernelUse.of(info, threads)
     found = machine.occupancy(use.given(1, use.slots))
     return {
         "machine": machine.name,
-        "threads": threads,
+        "threads": use.threads,
         "shared_bytes": use.block_shared,
         "blocks_per_sm": found.blocks_per_sm,
-        "threads_per_sm": found.blocks_per_sm * threads,
+        "threads_per_sm": found.blocks_per_sm * use.threads,
         "shared_bytes_per_sm": found.blocks_per_sm * use.block_shared,
         "limits": list(found.limiters),
         "with_registers": machine.occupancy(use).blocks_per_sm,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 from binalloc.report.table import table
@@ -12,16 +11,17 @@ from binalloc.report.table import table
 if TYPE_CHECKING:
     from binalloc.analysis.shared.memory import SharedMemory
     from binalloc.analysis.sharing.releases import Release
+    from binalloc.models.machines.kernel_use import KernelUse
     from binalloc.pipeline.sharing.plans import Plan, Planner
     from binalloc.report.shapes.parts.shared import PlanJson, ReleaseJson, SharingJson
 
 
-def sharing_of(memory: SharedMemory, machine: Machine, threads: int) -> SharingJson:
-    """Return how blocks of so many threads could share memory two by two on a machine."""
+def sharing_of(memory: SharedMemory, machine: Machine, use: KernelUse) -> SharingJson:
+    """Return how blocks of a kernel could share memory two by two on a machine. use: what a block takes."""
     from binalloc.models.sharing.pairs import status_bits
     from binalloc.pipeline.sharing.plans import plans
 
-    found = plans(memory, machine, KernelUse.of(memory.program.kernel.fn.info, threads))
+    found = plans(memory, machine, use)
     return {
         "machine": machine.name,
         "blocks_per_sm": found.room.alone,

@@ -117,3 +117,31 @@ def test_pairs_of_blocks_that_could_share_memory() -> None:
     assert "1/10" in out
     none = call("inspect", str(sample_file("reduction.ptx")), "--shared", "--block", "128", "--machine", "h100")
     assert "Pairs of blocks that share memory would be no more blocks on h100 than 16 blocks." in none.out
+
+
+def test_blocks_of_a_launch_file(tmp_path: Path) -> None:
+    """The launch says more than --block does: its blocks have dynamic memory, too."""
+    sample = [str(sample_file("NW1.ptx")), "--shared", "--machine", "gpgpusim-sharing", "--json"]
+    given = ["--launch", str(sample_file("NW1.toml"))]
+    stated, launched = (call("inspect", *sample, *more).json for more in (["--block", "32"], given))
+    assert launched == stated
+    assert call("inspect", *sample, *given, "--block", "32", "--size", "test").json == stated
+    text = refused_with_notes("inspect", *sample[:-1], *given, "--block", "16")
+    assert "NW1.toml: --block: the block size contradicts the launch file; found 16; expected 32" in text
+    launch = sample_file("NW1.toml").read_text()
+    (tmp_path / "more.toml").write_text(launch.replace("block =", "dynamic_shared = 1024\nblock ="))
+    more = call("inspect", *sample, "--launch", str(tmp_path / "more.toml")).json["shared"]
+    assert more["residents"]["shared_bytes"] == stated["shared"]["residents"]["shared_bytes"] + 1024
+    private = [plan["private_bytes"] for plan in stated["shared"]["sharing"]["plans"]]
+    assert [plan["private_bytes"] for plan in more["sharing"]["plans"]] == [private[0] + 100, private[1] - 1024]
+    shared = call("share", sample[0], "--launch", str(tmp_path / "more.toml"), *sample[2:4], "--no-emulate", "--json")
+    assert [one["private_bytes"] for one in shared.json["versions"]] == [private[1] - 1024]
+    (kernel,) = call("inspect", sample[0], *sample[2:4], *given, "--json").json["sections"]["functions"]
+    assert kernel["occupancy"]["blocks_per_sm"] == 1
+
+
+def refused_with_notes(*line: str) -> str:
+    """What a command says that ends with exit code 2, behind the notes of an import."""
+    answer = call(*line)
+    assert (answer.code, answer.out) == (2, "")
+    return answer.err
