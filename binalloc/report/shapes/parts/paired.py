@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.paired_figures import FigureJson, SayingJson
+from binalloc.report.shapes.parts.paired_figures import FigureJson, PaperMeanJson, SayingJson
 from binalloc.report.shapes.says import says
 
 
@@ -119,15 +119,13 @@ class MergedKernelJson(TypedDict):
     schemes: Annotated[list[MergedSchemeJson], says("its schemes; empty where `status` is not `ok`")]
 
 
-class SharingMeanJson(TypedDict):
+class SharingMeanJson(PaperMeanJson):
     """This object is a mean gain over kernels of Sets 1 and 2."""
 
     step: Annotated[str, says("the step, a key of `shared`")]
     over: Annotated[str, says("scheduler of unshared blocks")]
     without: Annotated[str | None, says("kernel that is left out; null for none")]
-    kernels: Annotated[int, says("how many kernels")]
     gain: Annotated[float, says("geometric mean of the gains in instructions per cycle, in per cent")]
-    paper: Annotated[float | None, says("the paper's; null where it has none, or not all its kernels were run")]
 
 
 class SharingReproductionJson(TypedDict):

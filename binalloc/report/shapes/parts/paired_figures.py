@@ -18,13 +18,18 @@ class FigureRowJson(TypedDict):
     note: Annotated[str, says("why a value is missing or is another run's; in Tables VIII and XII the machine")]
 
 
-class FigureMeanJson(TypedDict):
+class PaperMeanJson(TypedDict):
+    """This object is a mean over kernels that the paper has, too."""
+
+    kernels: Annotated[int, says("how many kernels")]
+    paper: Annotated[float | None, says("the paper's; null where it prints none, or not all its kernels were run")]
+
+
+class FigureMeanJson(PaperMeanJson):
     """This object is the mean of a series."""
 
     series: Annotated[str, says("the series")]
-    kernels: Annotated[int, says("how many kernels")]
     ours: Annotated[float, says("geometric mean, in per cent")]
-    paper: Annotated[float | None, says("the paper's; null where it prints none, or not all its kernels were run")]
 
 
 class FigureJson(TypedDict):
