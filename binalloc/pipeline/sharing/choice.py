@@ -1,5 +1,6 @@
-"""This module chooses between the best version of a kernel that a policy has found, or that registers and slots ask
-for, and versions whose blocks share memory two by two.
+"""This module chooses between versions whose blocks share memory two by two and the best version without.
+
+The latter is the one that a policy has found, or that registers and slots ask for.
 
 Needs a laid-out module, a request with a launch, and runs of the original and of the version without pairs. Leaves what
 each technique gives under each scheduler: nothing, registers and slots, pairs, and both. Where levels are searched, it

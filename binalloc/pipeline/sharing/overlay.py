@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from binalloc.analysis.shared.memory import shared_memory_of
-from binalloc.errors import KernelFault, LimitHit, Refused
+from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.sharing.overlay_record import OverlayRecord, was_overlaid
 from binalloc.pipeline.sharing.overlays import OverlayPlan, overlay_plan
 from binalloc.pipeline.sharing.sharing import START, require_unpaired
-from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.measure import measure, measured_beside
 from binalloc.pipeline.steps.proof import require_no_hazard
 from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Version
@@ -71,7 +71,11 @@ def overlay_kernel(module: Module, request: Request) -> Overlaid:
     proven = made if version.allocated else version.module
     report = check_overlay(module, proven, request.kernel, launch.block, launch.dynamic_shared)
     found = Overlaid(original, plan, replace(version, name="the overlay"), report)
-    return _measured(found, request) if request.emulate and report.ok else found
+    if not request.emulate or not report.ok:
+        return found
+    original = measure(original, request)
+    version, same, error = measured_beside(original, found.version, request)
+    return Overlaid(original, plan, version, report, same, None if error is None else error.message)
 
 
 def _require_apart(module: Module, request: Request) -> None:
@@ -84,16 +88,6 @@ def _require_apart(module: Module, request: Request) -> None:
             expected="a kernel whose variables are apart", remedy=START,
         )  # fmt: skip
     require_unpaired(module, request)
-
-
-def _measured(found: Overlaid, request: Request) -> Overlaid:
-    """Return the version after its run."""
-    found = replace(found, original=measure(found.original, request))
-    try:
-        version = measure(found.version, request)
-    except (KernelFault, LimitHit) as error:
-        return replace(found, ended=error.message)
-    return replace(found, version=version, same=same_results(request, found.original, version))
 
 
 def recorded_overlay(found: Overlaid, request: Request, source: bytes) -> Module:

@@ -37,7 +37,7 @@ from binalloc.pipeline.sharing.sharing import (
 )
 from binalloc.pipeline.steps.build import build_unproven
 from binalloc.pipeline.steps.kernels import kernel_use
-from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.measure import measured_beside
 from binalloc.pipeline.steps.proof import prove, require_no_hazard
 from binalloc.pipeline.steps.version import Version
 from binalloc.printable import count
@@ -256,9 +256,5 @@ class Maker:
         how = "as it came" if budget is None else f"{count(one.version.registers, 'register')}"
         self.request.progress(f"{self.request.kernel}: {pairing.pairs} in pairs, {how}, {scheduler}")
         request = self.request.with_options(scheduler=scheduler, sharing=one.record.option)
-        try:
-            version = measure(one.version, request)
-        except (KernelFault, LimitHit) as error:
-            return replace(one, scheduler=scheduler, ended=error)
-        same = same_results(self.request, self.original, version)
-        return replace(one, version=version, scheduler=scheduler, same=same)
+        version, same, error = measured_beside(self.original, one.version, request)
+        return replace(one, version=version, scheduler=scheduler, same=same, ended=error)

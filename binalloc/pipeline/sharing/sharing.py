@@ -16,7 +16,7 @@ from binalloc.analysis.sharing.releases import Release, at_postdominator, releas
 from binalloc.analysis.sharing.touching import staying
 from binalloc.emulator.host.pairs import no_pair, numbers_of, pairing_of, require_apart, require_sharing, stated
 from binalloc.emulator.host.resources import Resources
-from binalloc.errors import Hint, KernelFault, LimitHit, Refused, UsageError
+from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.sharing.pairs import Pairing, fitted, threshold, with_threshold
 from binalloc.models.sharing.record import SharedRecord, was_shared
@@ -24,7 +24,7 @@ from binalloc.pipeline.original import baseline
 from binalloc.pipeline.profile import carried
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.sharing.plans import Plan, Planner
-from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.measure import measure, measured_beside
 from binalloc.pipeline.steps.proof import require_no_hazard
 from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Version
@@ -121,7 +121,7 @@ def share_kernel(module: Module, request: Request, wish: Wish) -> Sharing:
     if request.emulate:
         original = measure(original, request)
         oldest = measure(original, request.with_options(scheduler=OLDEST))
-        tried = [_measured(one, original, request) for one in tried]
+        tried = [_after_run(one, original, request) for one in tried]
     return Sharing(original, oldest, request.options.scheduler, planner, tried)
 
 
@@ -260,13 +260,11 @@ def places_of(planner: Planner, plan: Plan, release: str, edges: str) -> list[Re
     return at_postdominator(graph, accesses) if release == POSTDOM else releases(graph, accesses, guards=False)
 
 
-def _measured(one: Shared, original: Version, request: Request) -> Shared:
+def _after_run(one: Shared, original: Version, request: Request) -> Shared:
     """Return a version after its run."""
-    try:
-        version = measure(one.version, request.with_options(scheduler=OWNER_FIRST, sharing=one.option))
-    except (KernelFault, LimitHit) as error:
-        return replace(one, ended=error.message)
-    return replace(one, version=version, same=same_results(request, original, version))
+    how = request.with_options(scheduler=OWNER_FIRST, sharing=one.option)
+    version, same, error = measured_beside(original, one.version, how)
+    return replace(one, version=version, same=same, ended=None if error is None else error.message)
 
 
 def require_unpaired(module: Module, request: Request) -> None:

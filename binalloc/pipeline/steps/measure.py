@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from binalloc.emulator.host.figures.skew import skewed_cycles
-from binalloc.errors import running
+from binalloc.errors import KernelFault, LimitHit, running
 from binalloc.pipeline.request import Progress, Request
 from binalloc.pipeline.steps.grid import share_of
 from binalloc.pipeline.steps.sampling import sample
@@ -61,6 +61,18 @@ def measure(
         version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals,
         printed=result.printed, skewed=skewed, counts=result.counts,
     )  # fmt: skip
+
+
+def measured_beside(
+    original: Version, version: Version, request: Request
+) -> tuple[Version, bool | None, KernelFault | LimitHit | None]:
+    """Return a version after its run, whether that left the original's results, and the error with which it ended, if
+    it did not end well. Only parts of a grid leave no results to compare. original: has been run."""
+    try:
+        ran = measure(version, request)
+    except (KernelFault, LimitHit) as error:
+        return version, None, error
+    return ran, same_results(request, original, ran), None
 
 
 def same_results(request: Request, a: Version, b: Version) -> bool | None:

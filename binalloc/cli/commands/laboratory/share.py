@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -17,8 +18,9 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.isa.instruction import Module
+    from binalloc.pipeline.profile import Profile
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.sharing.overlay import Overlaid
     from binalloc.pipeline.sharing.sharing import Shared, Wish
     from binalloc.report.shapes.commands.laboratory import OverlayJson, ShareJson
     from binalloc.report.shapes.parts.common import OnMachine
@@ -71,11 +73,7 @@ def share(
 
     With --overlay variables that never hold anything at once get the same bytes instead, which any GPU can run.
     """
-    from binalloc.launch.program.types import Program
-    from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.pipeline.sharing.overlay import overlay_kernel
-    from binalloc.pipeline.sharing.sharing import Wish, share_kernel
-    from binalloc.report.views.share import render_share, shared_json
+    from binalloc.pipeline.sharing.sharing import Wish
 
     if overlay:
         _require_alone(asked)
@@ -84,37 +82,61 @@ def share(
                          expected="--release opt", remedy="Leave out --edges.")  # fmt: skip
     check_output(output, as_json, "-o")
     not_over(output, source.file, source.launch, source.machine, profile, option="-o")
+    counted = optional_profile(profile)
+    given = _given(source, counted, options, overlay=overlay, emulate=not no_emulate)
+    if overlay:
+        _overlay(given, output, as_json=as_json)
+        return
+    wish = Wish(asked, release, edges, {"auto": None, "move": True, "keep": False}[layout], share_slots)
+    _share(given, wish, output, as_json=as_json)
+
+
+class _Given(NamedTuple):
+    """What is given has a kernel, and the request of what to do with it."""
+
+    module: Module
+    data: bytes  #: of the input
+    request: Request
+    machine: OnMachine  #: for reports
+
+
+def _given(
+    source: GivenSource, counted: Profile | None, options: RunOptions, *, overlay: bool, emulate: bool
+) -> _Given:  # fmt: skip
+    """Load what the options name. counted: the profile. Raise UsageError for a sequence of launches."""
+    from binalloc.launch.program.types import Program
+    from binalloc.pipeline.pipeline import Request, find_kernel
+
     loaded = source.required()
     if isinstance(loaded, Program):
         what = "variables are laid over one another" if overlay else "blocks share memory"
         raise UsageError(f"{what} for one launch only", file=loaded.path or None, found="a sequence of launches",
                          expected="a launch file of one launch")  # fmt: skip
-    counted = optional_profile(profile)
     named = kernel_of(source.kernel, loaded, counted)
     module, data = load_or_import(source.file, source.machine, named)
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
     launch = fitting_launch(loaded, module, name)
-    if overlay:
-        with progress(as_json) as show:
-            request = Request(name, model, launch, options=options, progress=show, emulate=not no_emulate)
-            laid = overlay_kernel(module, request)
-        machine = machine_fields(module, name, source.machine, model)
-        _report_overlay(laid, request, output, data, machine, as_json=as_json)
-        return
-    wish = Wish(asked, release, edges, {"auto": None, "move": True, "keep": False}[layout], share_slots)
+    request = Request(name, model, launch, options=options, emulate=emulate, profile=counted)
+    return _Given(module, data, request, machine_fields(module, name, source.machine, model))
+
+
+def _share(given: _Given, wish: Wish, output: str | None, *, as_json: bool) -> None:
+    """Print what becomes of a kernel whose blocks share memory, and write the best version. End with exit code 1 where
+    a file is asked for and there is no such version."""
+    from binalloc.pipeline.sharing.sharing import share_kernel
+    from binalloc.report.views.share import render_share, shared_json
+
     with progress(as_json) as show:
-        request = Request(
-            name, model, launch, options=options, progress=show, emulate=not no_emulate, profile=counted
-        )  # fmt: skip
-        done = share_kernel(module, request, wish)
-    best = done.chosen
-    written = _written(request, wish, output, data, best)
+        request = replace(given.request, progress=show)
+        done = share_kernel(given.module, request, wish)
+    best, name = done.chosen, request.kernel
+    written = _written(request, wish, output, given.data, best)
     found: ShareJson = {
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
-        **machine_fields(module, name, source.machine, model),
-        **shared_json(done, wish, written, counted),
+        **given.machine,
+        **shared_json(done, wish, written, request.profile),
     }
     if as_json:
         print_json(found)
@@ -155,24 +177,25 @@ def _require_alone(asked: str) -> None:
         )  # fmt: skip
 
 
-def _report_overlay(
-    laid: Overlaid, request: Request, output: str | None, data: bytes, machine: OnMachine, *, as_json: bool
-) -> None:
+def _overlay(given: _Given, output: str | None, *, as_json: bool) -> None:
     """Print what becomes of a kernel whose variables lie over one another, and write it. End with exit code 1 where it
     is not right, where no block is gained, or where a file is asked for and the original is as fast."""
     from binalloc.isa.sets.files import write_module
-    from binalloc.pipeline.sharing.overlay import recorded_overlay
+    from binalloc.pipeline.sharing.overlay import overlay_kernel, recorded_overlay
     from binalloc.report.views.overlay import overlay_gain, overlay_json, render_overlay
 
+    with progress(as_json) as show:
+        request = replace(given.request, progress=show)
+        laid = overlay_kernel(given.module, request)
     writes = output is not None and laid.right and laid.gains and not laid.slower
     found: OverlayJson = {
         "schema_version": SCHEMA_VERSION,
         "kernel": request.kernel,
-        **machine,
+        **given.machine,
         **overlay_json(laid, output if writes else None),
     }
     if output is not None and writes:
-        write_output(output, write_module(recorded_overlay(laid, request, data)))
+        write_output(output, write_module(recorded_overlay(laid, request, given.data)))
     if as_json:
         print_json(found)
     elif output != "-":
