@@ -1,4 +1,5 @@
-"""What contrast leaves: how much brighter the surroundings of each pixel are than those of all pixels of its tile."""
+"""This file computes what contrast leaves. A pixel's surroundings have a brightness; it is how far this is above the
+mean of the pixel's tile."""
 
 from __future__ import annotations
 

@@ -97,9 +97,11 @@ def _releases(module: Module, name: str) -> bool:
 
 def judge_as_it_is(old: Module, new: Module, name: str, block: Three | None, sharing: str) -> CheckReport | None:
     """Return what can be shown of a kernel whose releases were put in by hand; None if it is not said how many bytes
-    are private. block: of its launches, None for what its record requires. sharing: the option of runs. Raises
-    UsageError where it has a colon but is not PAIRS:BYTES or PAIRS:BYTES:SLOTS, where slots of a block of unknown
-    size have to be counted, or where these are not as many or need more bytes."""
+    are private.
+
+    block: of its launches, None for what its record requires. sharing: the option of runs. Raises UsageError for an
+    option that no run of the kernel can have, and for slots of a block of unknown size.
+    """
     require_sharing(sharing, OFF)
     if ":" not in sharing:
         return None

@@ -7,18 +7,19 @@ well, the new kernel's does, with the same results.
 
 - *Lockstep* (`pairing.py` of the package above). Thread by thread, both kernels execute the same words, but for offsets
   of accesses to shared memory.
-- *Images* (`images.py`). Each byte has one new place, for all accesses that may reach it, in the new block's memory.
-  Accesses are as aligned as the original's. The tables of variables say the same.
+- *Images* (`images.py`). Each byte has one new place in the new block's memory, whichever access reaches it. Accesses
+  are as aligned as the original's. The tables of variables say the same.
 - *Together* (`course.py`). All barriers are of the whole block, and threads that part never come to different ones. So
   the run of a block falls into intervals between barriers.
 - *Apart* (`images.py`). In no interval a byte is written while another byte in its place is accessed.
-- *Contents* (`contents.py`). No thread reads a byte that was written before an interval in which
-  another one in its place was written, unless the block, ordered by a barrier, or the thread itself has surely
-  overwritten it since.
+- *Contents* (`contents.py`). No thread reads a byte whose contents are lost. They are from the interval in which
+  another byte in its place is written. They are there again once the byte has surely been overwritten: by the thread
+  itself, or by the block in front of a barrier.
 
 **What is not.** Reads of bytes that the original never wrote: their values are not defined (ISA.md, State and memory).
-Generic accesses, slots, guarded and named barriers, barriers for a part of the block, code that asks for the size of
-shared memory, calls by address and recursion are refused.
+
+**What is refused.** Generic accesses and slots; guarded and named barriers, and those for a part of the block; code
+that asks for the size of shared memory; calls by address, and recursion.
 
 This package shares no code with the transformation and the analyses behind it. `check_overlay` raises nothing.
 """
