@@ -107,7 +107,8 @@ class Probes:
         if None not in [None if one is None else 0 for one in found]:
             return Accesses([one for one in found if one is not None], True)
         warp = [[a for a in known if a is not None] for known in _times(self._whole_warp, word)]
-        return Accesses([np.array(known, np.int64) for known in warp if known], False)
+        own = [np.array(known, np.int64) for known in warp if known]
+        return Accesses(own, False) if own else None  # only neighbours of the warp have it
 
     def _over_block(self, known: Sequence[int | None]) -> NDArray[np.int64] | None:
         """Return the addresses of all the block's threads, from the known ones. Return None where they do not

@@ -45,9 +45,10 @@ def walked(text: str, scalars: bool = True) -> Walked:
     return launched(text, 2, scalars).walk(1, 5)
 
 
-def launched(text: str, blocks: int, scalars: bool = True) -> LaunchSetting:
+def launched(text: str, blocks: int, scalars: bool = True, block: tuple[int, ...] = (64,)) -> LaunchSetting:
     argument = {"name": "n", "kind": "scalar", "dtype": "i32", "value": 7}
-    launch = parse_launch({"kernel": "k", "grid": blocks, "block": 64, "argument": [argument]}) if scalars else None
+    given = {"kernel": "k", "grid": blocks, "block": list(block), "argument": [argument]}
+    launch = parse_launch(given) if scalars else None
     named = text.replace(".kernel k registers=12", ".kernel k registers=12\n.param n 4")
     return LaunchSetting(program(named), "k", launch, 64, MACHINE)
 
@@ -192,6 +193,27 @@ def test_banks_serve_as_the_table_says(stride: int, size: int, passes_of: int) -
     """TIMING.md, 32 banks of 8 bytes in 8-byte mode; 16 bytes at one address are served in two groups."""
     shared = load_machine("gtx780ti").shared
     assert passes(np.arange(64) * stride, size, shared) == passes_of
+
+
+ANOTHER_WARP = """
+.kernel k registers=12
+S2R R1, SR_TID.Y
+MOV R2, 0x10000000
+MOV R3, 0x0
+ISETP.NE.AND P0, PT, R1, RZ, PT
+@P0 BRA end, end
+{access}
+end:
+EXIT
+"""
+
+
+@pytest.mark.parametrize("access", ["LDS.32 R4, [R1]", "LDG.32 R4, [R2]"])
+@pytest.mark.filterwarnings("error")
+def test_accesses_of_another_warp_are_none_of_the_warp_that_is_walked(access: str) -> None:
+    """Each warp is a row of the block. A neighbour of the middle one, above it, has the access; this warp has not."""
+    seen = look_at(launched(ANOTHER_WARP.format(access=access), 4, block=(32, 2)))
+    assert (seen.passes, seen.sectors, seen.lines) == ({}, {}, {})
 
 
 def _transposing() -> LaunchSetting:
