@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from binalloc.errors import KernelFault, LimitHit
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.sharing import choice
 from binalloc.pipeline.sharing.choice import WORTH
+from binalloc.pipeline.steps.version import Version
 from tests.support.kits.cli import call
 from tests.support.paths import sample_file
 from tests.unit.cli.commands.pairs.conftest import Shareable, shareable
@@ -66,6 +70,36 @@ def test_variables_over_one_another_are_a_technique_of_their_own() -> None:
     others = [one["cycles"] for one in found["pairs"]["ways"] if one["technique"] in ("original", "level")]
     faster = way["cycles"] * WORTH <= min(others)
     assert ("with variables over one another the kernel is" in found["pairs"]["reason"]) == faster
+
+
+@pytest.mark.parametrize("error", [KernelFault("it faults"), LimitHit("it did not end")], ids=["fault", "limit"])
+def test_an_overlay_that_does_not_end_well_is_a_row_with_a_reason(
+    error: KernelFault | LimitHit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other techniques have their figures as before."""
+    given = choice.measure
+
+    def run(version: Version, request: Request) -> Version:
+        if version.name == "the overlay":
+            raise error
+        return given(version, request)
+
+    sample = [str(sample_file("contrast.ptx")), "--launch", str(sample_file("contrast.toml")), "--size", "test"]
+    line = ["recommend", *sample, "--machine", "v100", "--sharing", "auto", "--schedulers", "lrr"]
+    before = ways_of(line)
+    monkeypatch.setattr(choice, "measure", run)
+    after = ways_of(line)
+    assert before.keys() == after.keys()
+    (row,) = [way for (technique, _), way in after.items() if technique == "overlay"]
+    assert (row["cycles"], row["blocks_per_sm"], row["refused"]) == (None, None, error.message)
+    assert all(after[key] == way for key, way in before.items() if key[0] != "overlay")
+    assert f"None by variables over one another: {error.message}\n" in call(*line).out
+
+
+def ways_of(line: list[str]) -> dict[tuple[str, str], Any]:
+    """What each technique gives under each scheduler."""
+    (found,) = call(*line, "--json").json["recommendations"]
+    return {(way["technique"], way["scheduler"]): way for way in found["pairs"]["ways"]}
 
 
 def test_the_next_step_writes_it(advice: tuple[Any, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
