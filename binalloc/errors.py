@@ -106,6 +106,10 @@ class BinallocError(Exception):
             out[key] = value.spelled(names) if isinstance(value, Hint) else None if value is None else plain(value)
         return out
 
+    def said(self) -> str:
+        """Return what is wrong and what was found, for a sentence of a report."""
+        return self.message if self.found is None else f"{self.message}: {self.found}"
+
     def at(self, file: str) -> BinallocError:
         """Name the file, unless one is named already; return self so that it can be raised again."""
         if self.file is None:

@@ -37,7 +37,6 @@ from binalloc.cli.request_options import GivenRequest, request_options, with_nam
 from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import Refused
-from binalloc.printable import one_line
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
@@ -112,8 +111,8 @@ def recommend(
             if one is None or len(machines) == 1:
                 raise
             refused = machine_model(one).name
-            answers.append(refusal_to_dict(refused, error))
-            text = f"{refused}: refused: {one_line(str(error))}\n"
+            answers.append(refusal_to_dict(refused, error, SPELLINGS))
+            text = f"{refused}: refused: {error.text(SPELLINGS)}\n"
         else:
             command = _command(found, file, one or model.name, launch, size)
             answer: RecommendationJson = {

@@ -165,7 +165,7 @@ class Sharer:
             elif not found.gains:
                 refused = f"with {found.plan.bytes:,} bytes instead of {found.plan.before:,} no block is gained"
         except Refused as error:
-            refused = _said(error)
+            refused = error.said()
         if refused:
             return [Way(OVERLAY, scheduler, refused=refused) for scheduler in self._all()]
         return [self._plain(OVERLAY, scheduler, found.version) for scheduler in self._all()]
@@ -187,7 +187,7 @@ class Sharer:
         try:
             yield ALONE, (self.maker.as_it_came(), "")
         except (Refused, UsageError) as error:
-            yield ALONE, ([], _said(error))
+            yield ALONE, ([], error.said())
         yield BOTH, self._both(without)
 
     def _both(self, without: Version) -> tuple[list[Paired], str]:
@@ -200,7 +200,7 @@ class Sharer:
             try:
                 made = self.maker.allocated(budget, blocks if self.request.sharing == AUTO else None)
             except (Refused, UsageError) as error:
-                reason = _said(error)
+                reason = error.said()
                 continue
             for one in made:
                 found.setdefault(one.record.option.encode() + write_module(one.version.module), one)
@@ -232,11 +232,6 @@ class Sharer:
             return f"the fastest has {_words(best)} {gain:.3f} times as fast as the best version without pairs"
         reasons = [way.refused for way in ways if way.refused and way.technique in (ALONE, BOTH)]
         return reasons[-1] if reasons else "no version with pairs left the original's results"
-
-
-def _said(error: BinallocError) -> str:
-    """Return an error in words for a sentence of a report."""
-    return error.message if error.found is None else f"{error.message}: {error.found}"
 
 
 def _first_overlaid(ways: Sequence[Way]) -> str:

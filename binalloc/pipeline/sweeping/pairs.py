@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from binalloc.emulator.host.pairs import require_sharing
-from binalloc.errors import Refused
+from binalloc.errors import BinallocError, Refused, UsageError
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.sharing.paired import Maker
@@ -19,6 +19,7 @@ from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
 from binalloc.pipeline.sweeping.keys import key_of
 from binalloc.pipeline.sweeping.tasks import built_figures, opened
 from binalloc.printable import count
+from binalloc.transform.allocate.functions.registers import Infeasible
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,16 @@ class BuildPairs:
         return f"{self.subject.kernel} in pairs by {self.allocator}"
 
     def figures(self) -> Outcome:
-        """Build and prove the version, and return its figures."""
+        """Build and prove the version, and return its figures. Raises Refused where there is none, with the limit that
+        binds."""
+        try:
+            return self._figures()
+        except Infeasible:
+            raise
+        except (Refused, UsageError) as error:
+            raise Refused(_in_full(error)) from error
+
+    def _figures(self) -> Outcome:
         module, request = opened(self.subject)
         request = replace(request, sharing=self.sharing)
         if self.allocator != ORIGINAL:
@@ -61,3 +71,7 @@ class BuildPairs:
         shared = {"sharing": made[0].record.option, "pairs": pairing.pairs, "private_bytes": pairing.private}
         return built_figures(made[0].version, proven=True) | shared
 
+
+def _in_full(error: BinallocError) -> str:
+    """Return what is wrong, what was found and what was expected."""
+    return error.said() + (f"; expected {error.expected}" if error.expected is not None else "")

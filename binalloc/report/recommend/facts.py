@@ -107,9 +107,10 @@ def recommendation_to_dict(
     return advice
 
 
-def refusal_to_dict(machine: str, error: Refused) -> RefusedJson:
-    """Return what `recommend --json` prints for a machine on which the kernel is refused."""
-    return {"refused": str(error), "machine": machine}
+def refusal_to_dict(machine: str, error: Refused, names: Mapping[str, str]) -> RefusedJson:
+    """Return what `recommend --json` prints for a machine on which the kernel is refused. names: as in
+    `recommendation_to_dict`."""
+    return {"refused": error.text(names), "machine": machine}
 
 
 def _measured(version: Version) -> MeasuredSide | None:

@@ -147,6 +147,24 @@ def test_pairs_alone_are_written_by_share(one_sm: str, tmp_path: Path, monkeypat
     assert (tmp_path / "backprop.out.loom").exists()
 
 
+def test_machines_that_have_no_such_pairs() -> None:
+    """Each is refused in a row, with the options spelled as the command has them."""
+    line = ["recommend", *srad_sample(), "--machine", "gpgpusim-sharing,a100", "--sharing", "1:4864"]
+    answer = call(*line)
+    assert answer.code == 0
+    refusal = (
+        "--sharing: no block is gained where blocks share memory; found 3 blocks on an SM of a100 without that, "
+        "limited by warps; expected a kernel whose blocks shared memory alone limits. Leave out --sharing."
+    )
+    assert f"a100: refused: {refusal}\n" in answer.out
+    first, second = call(*line, "--json").json["recommendations"]
+    assert (first["refused"], second["refused"]) == (None, refusal)
+
+
+def srad_sample() -> list[str]:
+    return [str(sample_file("SRAD2.ptx")), "--launch", str(sample_file("SRAD2.toml")), "--size", "test"]
+
+
 def test_an_empty_sharing_is_refused(alone: Shareable) -> None:
     answer = call("recommend", alone.binary, *alone.launch, "--sharing", "")
     assert (answer.code, answer.out) == (2, "")

@@ -65,7 +65,20 @@ def test_why_there_are_no_pairs(tmp_path: Path) -> None:
                "--levels", "upwards", "--jobs", "1", "--cache", str(tmp_path), "--json"]  # fmt: skip
     (row,) = [row for row in call(*command).json["rows"] if row["sharing"] is not None]
     assert (row["status"], row["pairs"], row["program"]) == ("refused", None, None)
-    assert "no block is gained where blocks share memory" in row["reason"]
+    assert row["reason"] == (
+        "no block is gained where blocks share memory: 16 blocks on an SM of gpgpusim-sharing without that, limited by "
+        "blocks; expected a kernel whose blocks shared memory alone limits"
+    )
+    command[command.index("auto")] = "9:4"
+    (row,) = [row for row in call(*command).json["rows"] if row["sharing"] is not None]
+    assert "limited by blocks" in row["reason"]
+
+
+def test_numbers_that_are_out_of_range(srad: Shareable, tmp_path: Path) -> None:
+    command = ["sweep", srad.binary, *srad.launch, "--sharing", "1:2", "--allocators", "local", "--jobs", "1",
+               "--cache", str(tmp_path), "--json"]  # fmt: skip
+    (row,) = [row for row in call(*command).json["rows"] if row["sharing"] is not None]
+    assert row["reason"] == "private bytes out of range: 2; expected 0 to 4,864: a multiple of 4"
 
 
 @pytest.mark.parametrize("asked", ["0.1,2", "auto,1:", "", "auto;0.1"])
