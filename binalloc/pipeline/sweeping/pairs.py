@@ -18,7 +18,6 @@ from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
 from binalloc.pipeline.sweeping.keys import key_of
 from binalloc.pipeline.sweeping.tasks import built_figures, opened
-from binalloc.printable import count
 from binalloc.transform.allocate.functions.registers import Infeasible
 
 
@@ -66,7 +65,7 @@ class BuildPairs:
         else:
             made = maker.allocated(Budget(self.blocks or 0, self.registers, self.slots), self.blocks)
         if not made:
-            raise Refused(f"what it takes leaves no pairs with {count(self.blocks or 0, 'block')}")
+            raise Refused(f"with what it takes, pairs give other numbers of blocks than {self.blocks}")
         pairing = made[0].plan.pairing
         shared = {"sharing": made[0].record.option, "pairs": pairing.pairs, "private_bytes": pairing.private}
         return built_figures(made[0].version, proven=True) | shared
