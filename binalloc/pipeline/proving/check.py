@@ -12,7 +12,7 @@ from binalloc.pipeline.proving.turns import Three, TurnsProof, prove_turns
 from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.steps.record import MULTIPLEXED
 from binalloc.printable import quoted
-from binalloc.verify.report import resting
+from binalloc.verify.report import CheckReport, resting
 from binalloc.version import IMPORTER
 
 if TYPE_CHECKING:
@@ -103,17 +103,13 @@ def kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> str
 
 def _check(old: Module, new: Module, names: list[str], *, whole: bool) -> tuple[list[str], list[str], list[str]]:
     """Return findings and notes about the named kernels, and the ones among them that are unchanged and unchecked."""
-    from binalloc.pipeline.steps.holding import declared_idle
-    from binalloc.verify.checker import check
     from binalloc.verify.resources import check_data
     from binalloc.verify.surroundings import changed_kernels, check_surroundings
 
     maps = _identities(old, new)
     changed = changed_kernels(old, new) if whole else names
-    reports = {
-        name: check(old, new, name, also=changed, maps=maps, idle_slots=declared_idle(new, name))
-        for name in (changed if len(names) > 1 else names)
-    }  # kernels with the same code in both need no proof, and may be too large for the checker
+    # kernels with the same code in both need no proof, and may be too large for the checker
+    reports = {name: _judged(old, new, name, changed, maps) for name in (changed if len(names) > 1 else names)}
     proven = [name for name, report in reports.items() if name in changed or report.ok]
     findings: dict[str, None] = {}
     if not proven or len(names) > 1:
@@ -122,6 +118,21 @@ def _check(old: Module, new: Module, names: list[str], *, whole: bool) -> tuple[
         findings |= dict.fromkeys(map(str, reports[name].errors))
     notes = dict.fromkeys(str(note) for name in proven for note in reports[name].notes)
     return list(findings), list(notes), [name for name in names if name not in proven]
+
+
+def _judged(old: Module, new: Module, name: str, changed: list[str], maps: dict[str, Origin]) -> CheckReport:
+    """Return the checker's report on a kernel. maps: see `_identities`. Where the proof fails with one that is offered
+    in the place of a function's own, it is tried again with that."""
+    from binalloc.pipeline.steps.holding import declared_idle
+    from binalloc.verify.checker import check
+
+    slots = declared_idle(new, name)
+    report = check(old, new, name, also=changed, maps=maps, idle_slots=slots)
+    own = {fn: origin for fn, origin in maps.items() if new.function(fn).origin is None}
+    if report.ok or own == maps:
+        return report
+    other = check(old, new, name, also=changed, maps=own, idle_slots=slots)
+    return other if other.ok else report
 
 
 def _identities(old: Module, new: Module) -> dict[str, Origin]:
@@ -139,7 +150,7 @@ def _identity(old: Function | None, new: Function) -> Origin | None:
         return None
     if new.origin is not None and old.origin is None and not _alike(old, new):
         return None
-    # Where `old` was rewritten itself, the map of `new` leads to the binary before it, not to `old`.
+    # Where `old` was rewritten itself, the map of `new` may lead to the binary before it, not to `old`.
     return Origin(old.name, list(range(len(new))))
 
 

@@ -177,6 +177,18 @@ def test_the_result_is_shared_two_by_two_and_verified_in_two_steps(tmp_path: Pat
     assert [(turn["scheme"].split()[0], turn["proven"]) for turn in turns] == [("overlay", True), ("share", True)]
 
 
+def test_the_result_in_another_order_is_verified_in_either_step(tmp_path: Path) -> None:
+    """Both binaries have a map of instructions. That of the second leads to the first, whose own is the identity."""
+    sample, over, other = sample_file("contrast.ptx"), str(tmp_path / "over.loom"), str(tmp_path / "other.loom")
+    given = ["--launch", str(sample.with_suffix(".toml")), "--size", "test", "--machine", "gtx680"]
+    assert call("share", str(sample), *given, "--no-emulate", "--overlay", "-o", over).code == 0
+    found = call("rewrite", over, *given, "--json", "-o", other).json
+    assert found["ordering"] > 1, "else the order of instructions would be the same"
+    for original in (str(sample), over):
+        verified = call("verify", original, other, "--machine", "gtx680")
+        assert verified.code == 0, verified.out
+
+
 def test_variables_that_lie_over_one_another_already(files: Path) -> None:
     out = str(files / "over.loom")
     assert call(*command(files, "--no-emulate", "-o", out)).code == 0
