@@ -5,6 +5,7 @@ After "Scratchpad Sharing in GPUs"; `models.sharing.pairs` has its rule for the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -21,6 +22,7 @@ from binalloc.models.sharing.pairs import Pairing, Room, fitted, no_sharing, thr
 from binalloc.printable import count
 
 OFF = "off"
+_NUMBER = re.compile("-?[0-9]{1,18}")  # one that is negative is out of range, and said to be
 
 
 def widest_access(functions: Sequence[Function]) -> int:
@@ -105,10 +107,10 @@ def require_sharing(asked: str, *words: str, slots: bool = True) -> None:
 def numbers_of(asked: str) -> tuple[int, int, int | None]:
     """Return the pairs, the private bytes, and the private slots of a thread, of an option PAIRS:BYTES or
     PAIRS:BYTES:SLOTS. None stands for all slots. Raises UsageError for anything else."""
-    try:
-        pairs, private, *slots = (int(part) for part in asked.split(":", 2))
-    except ValueError:
-        raise no_sharing(asked) from None
+    parts = asked.split(":")
+    if len(parts) not in (2, 3) or not all(_NUMBER.fullmatch(part) for part in parts):
+        raise no_sharing(asked)
+    pairs, private, *slots = map(int, parts)
     return pairs, private, slots[0] if slots else None
 
 

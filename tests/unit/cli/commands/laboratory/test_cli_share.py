@@ -130,7 +130,7 @@ def without_symbols(sample: str, folder: Path) -> str:
 def test_what_sharing_may_be_is_said_in_full(name: str, words: str, slots: str) -> None:
     given = command("backprop/backprop")
     numbers = f"a threshold between 0 and 1, as 0.1 or 1/10, or PAIRS:BYTES{slots}. Give the share of a block's memory"
-    for wrong in ("2", "1:x", "1:2:3:4"):
+    for wrong in ("2", "1:x", "1:2:3:4", "1_0:4", "+1:4", "\u0661:4"):
         text = refused(2, [name, *given[1:], "--sharing", wrong])
         assert f"--sharing: no such sharing; found {wrong}; expected {words}, {numbers}" in text
 
