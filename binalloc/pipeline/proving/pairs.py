@@ -60,11 +60,12 @@ def _prove(old: Module, new: Module, name: str, record: SharedRecord, machine: M
 def _plan(planner: Planner, record: SharedRecord, name: str) -> Plan:
     """Return the plan of a record. Raises MalformedInput for a layout that is none of the kernel, and for what `share`
     never does."""
-    if record.release not in (OPT, POSTDOM, NONE) or record.edges not in (KEPT, JUMP) or not record.pairs:
+    edges = (KEPT, JUMP) if record.release == OPT else (KEPT,)
+    if record.release not in (OPT, POSTDOM, NONE) or record.edges not in edges or not record.pairs:
         raise MalformedInput(
             "a record of sharing says what nobody does", place=name,
             found=f"{count(record.pairs, 'pair')}, release {record.release}, edges {record.edges}"[:80],
-            expected=f"one pair or more, {OPT}, {POSTDOM} or {NONE}, and {KEPT} or {JUMP}",
+            expected=f"one pair or more, {OPT}, {POSTDOM} or {NONE}, and {KEPT}, or for {OPT} {JUMP}",
         )  # fmt: skip
     if planner.private_of(record.pairing) % planner.grain:
         raise MalformedInput(

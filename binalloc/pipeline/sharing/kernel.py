@@ -62,6 +62,9 @@ def share(
     for place, given, known in (("release", release, (OPT, POSTDOM, NONE)), ("edges", edges, (KEPT, JUMP))):
         if given not in known:
             raise UsageError("there is no such way", place=place, found=given, expected=f"one of {', '.join(known)}")
+    if edges == JUMP and release != OPT:
+        raise UsageError("edges are about releases as early as they may be", place="edges", found=f"release {release}",
+                         expected=f"release {OPT}")  # fmt: skip
     if request.launch is None:
         raise UsageError("versions are made for a size of blocks", place=Hint("{launch}"), found="no launch",
                          expected="a launch")  # fmt: skip

@@ -112,5 +112,7 @@ def test_from_python() -> None:
     assert [one.version.cycles for one in unrun.tried] == [None]
     with pytest.raises(UsageError, match="one of opt, postdom, none"):
         share(module, request, release="early")
+    with pytest.raises(UsageError, match="edges are about releases as early"):
+        share(module, request, release="postdom", edges="jump")
     with pytest.raises(UsageError, match="launch"):
         share(module, replace(request, launch=None))

@@ -252,7 +252,8 @@ def test_a_record_is_not_trusted(tmp_path: Path) -> None:
     assert call("verify", original, str(tmp_path / "early.loom"), *MACHINE).code == 1
 
     for before, after in (('"release": "opt"', '"release": "never"'), ('"edges": "kept"', '"edges": "none"'),
-                          ('"pairs": 1', '"pairs": 0')):  # fmt: skip
+                          ('"pairs": 1', '"pairs": 0'),
+                          ('"release": "opt", "edges": "kept"', '"release": "postdom", "edges": "jump"')):  # fmt: skip
         assert text.count(before) == 1
         (tmp_path / "other.lasm").write_text(text.replace(before, after))
         assert call("asm", str(tmp_path / "other.lasm"), "-o", str(tmp_path / "other.loom")).code == 0
