@@ -173,7 +173,7 @@ def placed(
     except (Refused, UsageError) as error:
         made = made_for(module, fn.name)
         if made is not None and error.remedy is None:
-            error.remedy = Hint(f"The binary was made for {{sharing}} {made.option}; {{sharing}} {OFF} runs it, too.")
+            error.remedy = Hint(f"The binary was made for {{sharing}} {made.option}; {{sharing}} off runs it, too.")
         raise
     assert pairing is not None
     most = options.blocks_per_sm

@@ -22,7 +22,7 @@ def release_remedy(c: StoppedContext) -> str:
     if made is None or (made.private, own) == (private, rows):
         return "Put RELSSP behind the last access to what the blocks share."
     has = count(private, "private byte") + (f" and {count(rows, 'private slot')}" if rows != own else "")
-    return Hint(f"The binary was made for {made.option}, and has {has} here: give {{sharing}} {made.option}.")
+    return Hint(f"The binary was made for {made.option}, and has " + has + f" here: give {{sharing}} {made.option}.")
 
 
 def kept_out(c: StoppedContext) -> str:
