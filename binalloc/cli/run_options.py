@@ -29,10 +29,11 @@ ROWS: dict[str, OptionRow] = {
     "batches": OptionRow(
         click.option(
             "--batches",
-            metavar="stride:N|mod:M",
-            default="stride:1",
+            metavar="auto|stride:N|mod:M",
+            default="auto",
             show_default=True,
-            help="Which blocks are a batch, for --dispatch serial: N consecutive ones, or those equal modulo M.",
+            help="Which blocks are a batch, for --dispatch serial and --scheduler tbas: N consecutive ones, or those "
+            "equal modulo M. With auto `run` finds them by a run of its own, and elsewhere each block is one.",
         ),
         usual=True,
     ),

@@ -24,6 +24,8 @@ from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.isa.instruction import Module
+    from binalloc.launch.types import Launch
     from binalloc.pipeline.running.run import KernelRun, MakeRecorder
     from binalloc.report.runs.facts import Annotate
     from binalloc.report.runs.files import Files
@@ -226,11 +228,25 @@ def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, o
         chosen = machine_fields(module, named, source.machine, model)
         from binalloc.pipeline.running.run import run_kernel
 
+        options = _batched(module, source.kernel, loaded, replace(options, machine=model), as_json=as_json)
         go = partial(
-            run_kernel, module, source.kernel, loaded, replace(options, machine=model), wanted=wanted,
+            run_kernel, module, source.kernel, loaded, options, wanted=wanted,
             reference=shown.reference, recorder=shown.recorder,
         )  # fmt: skip
     _print(_run(go, as_json=as_json), shown, chosen, as_json=as_json)
+
+
+def _batched(
+    module: Module, kernel: str | None, launch: Launch, options: RunOptions, *, as_json: bool
+) -> RunOptions:
+    """Return the options with batches of blocks, if a policy needs some that are to be found."""
+    from binalloc.pipeline.batches.chosen import with_batches
+
+    with progress(as_json) as show:
+        found, text = with_batches(module, kernel, launch, options, show)
+    if text:
+        note(text)
+    return found
 
 
 def _run(go: partial[KernelRun], *, as_json: bool) -> KernelRun:

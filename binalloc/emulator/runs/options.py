@@ -19,7 +19,7 @@ from binalloc.emulator.pages.table import DEFAULT as DEFAULT_PAGES
 from binalloc.emulator.policies.dispatchers.table import DEFAULT as DEFAULT_DISPATCHER
 from binalloc.emulator.policies.placements.table import DEFAULT as DEFAULT_PLACEMENT
 from binalloc.emulator.policies.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
-from binalloc.models.batches.formula import EACH_BLOCK
+from binalloc.models.batches.formula import AUTO
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
@@ -70,8 +70,9 @@ class RunOptions:
     in `NAME:PARAMETER=VALUE`."""
     dispatcher: str = DEFAULT_DISPATCHER
     """Which SM takes which block when: a row of `dispatchers.table`, by name."""
-    batches: str = EACH_BLOCK
-    """Which blocks are a batch, for dispatchers and schedulers that know batches: `stride:N` or `mod:M`."""
+    batches: str = AUTO
+    """Which blocks are a batch, for dispatchers and schedulers that know batches: `stride:N`, `mod:M`, or `auto`. For
+    `auto` the use case `run` finds batches; otherwise each block is one."""
     placement: str = DEFAULT_PLACEMENT
     """Where in an SM's shared memory an allocation lies: a row of `placements.table`, by name."""
     pages: str = DEFAULT_PAGES
@@ -134,7 +135,8 @@ class RunOptions:
     @property
     def policies(self) -> dict[str, str]:
         """The policies of the SM besides the scheduler, by option: names of rows."""
-        return {"dispatcher": self.dispatcher, "placement": self.placement, "pages": self.pages}
+        names = ("dispatcher", "batches", "placement", "pages")
+        return {name: getattr(self, name) for name in names}
 
     def figures(self) -> dict[str, Any]:
         """Return all that determines the outcome of a run beside binary, launch and machine, as plain values by

@@ -27,7 +27,7 @@ from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
 from binalloc.emulator.pages.table import chosen_pages
-from binalloc.emulator.policies.dispatchers.table import chosen_dispatcher
+from binalloc.emulator.policies.dispatchers.table import DISPATCHERS, chosen_dispatcher
 from binalloc.emulator.policies.events import hears
 from binalloc.emulator.policies.gates.table import gates_of
 from binalloc.emulator.policies.listeners.table import listening
@@ -47,7 +47,7 @@ from binalloc.isa.sets.loom import LOOM
 from binalloc.launch.file import complete
 from binalloc.launch.merged import fitting
 from binalloc.launch.types import Launch
-from binalloc.models.batches.formula import STRIDE, BatchFormula
+from binalloc.models.batches.formula import AUTO, EACH_BLOCK, STRIDE, BatchFormula
 from binalloc.models.batches.queues import queues
 from binalloc.models.machines.model import Machine
 from binalloc.models.sharing.pairs import Pairing
@@ -81,7 +81,7 @@ class Result:
     globals: dict[str, Array] = field(default_factory=dict)
     kernel: str = ""
     scheduler: str = ""
-    #: other policies of the SM by option, `dispatcher`, `placement` and `pages`, as they were chosen
+    #: other policies of the SM by option, `dispatcher`, `batches`, `placement` and `pages`, as they were chosen
     policies: dict[str, str] = field(default_factory=dict)
     resident_occupancy: float = 0.0  #: occupancy of an SM with all the blocks that it may have
     blocks: int = 0  #: blocks of the grid
@@ -215,7 +215,7 @@ def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, co
     device.put("skew", _skew(options.skew))
     if options.only is not None:
         _leave_out(device, options.only)
-    _batch(device, options.batches)
+    _batch(device, options)
     device.watch(options.check, options.race, device.module.memory_model)
     if options.profile:
         device.profile()
@@ -269,9 +269,18 @@ def _leave_out(device: LaunchedDevice, only: range) -> None:
     device.put("blocks", only.stop - only.start)
 
 
-def _batch(device: LaunchedDevice, text: str) -> None:
+def knows_batches(options: RunOptions) -> bool:
+    """Return whether a policy of the options knows batches of blocks."""
+    scheduler, dispatcher = chosen_scheduler(options.scheduler).name, chosen_dispatcher(options.dispatcher).name
+    return SCHEDULERS[scheduler].knows_batches or DISPATCHERS[dispatcher].knows_batches
+
+
+def _batch(device: LaunchedDevice, options: RunOptions) -> None:
     """Divide the blocks that are run into batches, and the batches among the SMs."""
     blocks = device.get("blocks")
+    text = EACH_BLOCK if options.batches == AUTO else options.batches
+    if knows_batches(options):
+        device.policies["batches"] = text
     formula = BatchFormula.parse(text, math.prod(device.launch.grid), Hint("{batches}"))
     formula = replace(formula, value=min(formula.value, blocks))
     device.put("batch_stride" if formula.kind == STRIDE else "batch_modulus", formula.value)

@@ -44,6 +44,7 @@ class SmPolicy:
     hears: Mapping[str, Callable[..., None]] = field(default_factory=dict, kw_only=True)
     #: what users may choose behind the name; each has a field in the device's record
     parameters: tuple[Parameter, ...] = field(default=(), kw_only=True)
+    knows_batches: bool = field(default=False, kw_only=True)  #: whether what it does depends on batches of blocks
 
     def __post_init__(self) -> None:
         assert self.hears.keys() <= EVENTS.keys(), f"{self.name} handles an event that there is not"

@@ -18,6 +18,7 @@ STRIDE, MODULUS, NONE = "stride", "modulus", "none"
 KINDS = (STRIDE, MODULUS, NONE)
 EXPECTED = "stride:N or mod:M, with a whole number from 1 to the number of blocks"
 EACH_BLOCK = "stride:1"  # how a user writes that each block is a batch of its own
+AUTO = "auto"  # how a user writes that batches are to be found
 _SPELLINGS = {"stride": STRIDE, "mod": MODULUS}
 
 Ints = NDArray[np.int64]

@@ -19,6 +19,7 @@ def emulator_json(ran: Result | Ran) -> EmulatorJson:
         "engine": ran.engine,
         "scheduler": ran.scheduler,
         "dispatcher": ran.policies["dispatcher"],
+        "batches": ran.policies["batches"],
         "placement": ran.policies["placement"],
         "pages": ran.policies["pages"],
         "sms": ran.sms,

@@ -50,5 +50,6 @@ def pop(g: Gpu, s: Sm, block: int) -> None:
 
 
 SERIAL = BlockDispatcher(
-    "serial", "each SM its own queue of whole batches of blocks", next_of_queue, took=pop
+    "serial", "each SM its own queue of whole batches of blocks", next_of_queue, took=pop,
+    knows_batches=True,
 )  # fmt: skip

@@ -170,4 +170,5 @@ TBAS = WarpScheduler(
                   named=(("half", HALF), ("all", ALL))),
         Parameter("next", "successor", "which batch comes next", 0, words=("oldest", "successor")),
     ),
+    knows_batches=True,
 )  # fmt: skip

@@ -69,6 +69,9 @@ class EmulatorJson(TypedDict):
     engine: Annotated[str, says("engine of the emulator: `numba` or `python`")]
     scheduler: Annotated[str, says("warp scheduler, as `--scheduler` names it")]
     dispatcher: Annotated[str, says("dispatcher of blocks to SMs, as `--dispatch` names it")]
+    batches: Annotated[
+        str, says("which blocks are a batch, as `--batches` names it; `auto` where nothing depends on batches")
+    ]
     placement: Annotated[str, says("placement of blocks' shared memory, as `--placement` names it")]
     pages: Annotated[str, says("page policy, between L1 and L2, as `--pages` names it")]
     sms: Annotated[int, says("number of SMs that were emulated")]
