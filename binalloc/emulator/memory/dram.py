@@ -15,6 +15,8 @@ and when a run stops (`settle`).
 
 from __future__ import annotations
 
+from binalloc.emulator.memory.account.log import note
+from binalloc.emulator.memory.account.rows import row_opened, rows_closed
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.places import remainder
 from binalloc.emulator.memory.queues import entered, left
@@ -69,6 +71,7 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
     g.at_row[r] = row
     g.bursts[r] = bursts
     g.opened[r] = 0
+    g.asked[r] = g.cycle
     g.younger[r] = -1
     g.channel_waiting[channel] += 1
     entered(g, Queue.DRAM_QUEUE, g.cycle, g.channel_waiting[channel], g.dram_depth)
@@ -294,10 +297,11 @@ def refresh(g: Gpu, log: Words, channel: int) -> None:
             close = max(close, g.bank_precharge[b])
             rows += 1
     if rows:
-        note(g, log, channel, close, Command.PRECHARGE_ALL, first, 0)
+        note(g, log, channel, close, Command.PRECHARGE_ALL, first, 0, -1)
+        rows_closed(g, channel, close, rows)
         g.memory_stat[MemoryStat.DRAM_PRECHARGES] += rows
         begin = max(begin, close + g.t_rp)
-    note(g, log, channel, begin, Command.REFRESH, first, 0)
+    note(g, log, channel, begin, Command.REFRESH, first, 0, -1)
     g.memory_stat[MemoryStat.DRAM_REFRESHES] += 1
     g.channel_refresh[channel] += g.t_refi
     g.channel_bus[channel] = begin + 1
@@ -321,10 +325,11 @@ def issue(g: Gpu, log: Words, channel: int, b: int, tick: int) -> None:
         g.row_bus[channel] = tick + 1
     if command == Command.ACTIVATE:
         activate(g, channel, b, tick)
-        note(g, log, channel, tick, command, b, g.at_row[r])
+        note(g, log, channel, tick, command, b, g.at_row[r], r)
         want(g, b)
     elif command == Command.PRECHARGE:
-        note(g, log, channel, tick, command, b, g.bank_row[b] - 1)
+        note(g, log, channel, tick, command, b, g.bank_row[b] - 1, r)
+        rows_closed(g, channel, tick, 1)
         g.bank_row[b] = 0
         g.bank_activate[b] = max(g.bank_activate[b], tick + g.t_rp)
         g.opened[r] = 1
@@ -332,7 +337,7 @@ def issue(g: Gpu, log: Words, channel: int, b: int, tick: int) -> None:
         keep_busy(g, channel, b, tick, tick + g.t_rp)
         want(g, b)
     else:
-        note(g, log, channel, tick, command, b, g.at_row[r])
+        note(g, log, channel, tick, command, b, g.at_row[r], r)
         column(g, channel, b, r, tick)
 
 
@@ -347,6 +352,7 @@ def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
     next_one = tick + g.t_rrd
     g.opened[r] = 1
     g.memory_stat[MemoryStat.DRAM_ACTIVATIONS] += 1
+    row_opened(g, channel, tick)
     keep_busy(g, channel, b, tick, tick + g.t_rcd)
     if g.t_faw:
         slot = channel * FAW_ACTIVATES + g.channel_oldest[channel]
@@ -415,20 +421,6 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
             drop_request(g, r)
         else:
             post(g, r, cycle_of(g, end - 1) + 1 + g.dram_latency)
-
-
-@device
-def note(g: Gpu, log: Words, channel: int, tick: int, command: int, b: int, row: int) -> None:
-    """Enter a command into the log, where one is kept and has room. A channel's commands are in the order of their
-    issue; commands of several channels are in no order."""
-    n = g.dram_logged * 5
-    if n + 5 <= g.dram_log:
-        log[n] = channel
-        log[n + 1] = tick
-        log[n + 2] = command
-        log[n + 3] = b % MAX_BANKS_OF_DRAM
-        log[n + 4] = row
-        g.dram_logged += 1
 
 
 @device(apart=True)

@@ -85,6 +85,18 @@ def find_place(g: Gpu, r: int) -> None:
     g.at_way[r] = (k * g.l2_sets + spread(inside, g.l2_sets)) * g.l2_ways
 
 
+@device(inline=True)
+def line_in_channel(g: Gpu, k: int, line: int) -> int:
+    """Return the number of a line of slice k among the lines of its channel."""
+    if g.digits:
+        take_apart(g, line)
+        return line_of_channel(g)
+    lines = lines_of(g)
+    chunk = quotient(line, lines)
+    inside = quotient(chunk, g.slices) * lines + line - chunk * lines  # among those of the slice
+    return inside * g.slices_per_channel + remainder(k, g.slices_per_channel)
+
+
 @device
 def row_of(g: Gpu, k: int, line: int) -> int:
     """Return the number of the DRAM row of a line of slice k, among all rows of its channel: row in the bank times
@@ -92,9 +104,5 @@ def row_of(g: Gpu, k: int, line: int) -> int:
     if g.digits:
         take_apart(g, line)
         return g.address_part[AddressPart.ROW] * MAX_BANKS_OF_DRAM + g.address_part[AddressPart.BANK]
-    lines = lines_of(g)
-    chunk = quotient(line, lines)
-    inside = quotient(chunk, g.slices) * lines + line - chunk * lines  # among those of the slice
-    inside = inside * g.slices_per_channel + remainder(k, g.slices_per_channel)
-    row = quotient(inside, g.row_bytes >> LINE_SHIFT)
+    row = quotient(line_in_channel(g, k, line), g.row_bytes >> LINE_SHIFT)
     return quotient(row, g.dram_banks) * MAX_BANKS_OF_DRAM + spread(row, g.dram_banks)

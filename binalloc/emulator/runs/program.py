@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from binalloc.emulator.host.figures.energy import EnergyFigures, energy_figures
 from binalloc.emulator.host.figures.stats import Stats
 from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.runs.options import RunOptions
@@ -25,6 +26,7 @@ from binalloc.launch.program.expressions import Number, Scope
 from binalloc.launch.program.types import LaunchStep, Program
 from binalloc.launch.program.walk import ProgramWalk
 from binalloc.launch.types import Launch
+from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 
 FIGURES = (
@@ -65,14 +67,16 @@ class Total:
     least: int = 0  #: cycles of the shortest launch
     most: int = 0  #: cycles of the longest launch
     stats: Stats = field(default_factory=dict, repr=False)  #: sums of the counters that add up
+    energy: EnergyFigures | None = None  #: of DRAM in all launches, see `energy_figures`
 
-    def add(self, result: Result) -> None:
-        """Add one launch."""
+    def add(self, result: Result, machine: Machine) -> None:
+        """Add one launch, on that machine."""
         self.least = min(self.least, result.cycles) if self.calls else result.cycles
         self.most = max(self.most, result.cycles)
         self.calls += 1
         self.cycles += result.cycles
         _add(self.stats, result.stats)
+        self.energy = energy_figures(self.stats, machine, result.sms)
 
 
 def _add(total: Stats, more: Stats) -> None:
@@ -80,7 +84,7 @@ def _add(total: Stats, more: Stats) -> None:
     for name, value in more.items():
         if isinstance(value, int) and not isinstance(value, bool):
             total[name] = total.get(name, 0) + value
-        elif isinstance(value, dict) and name != "queues":
+        elif isinstance(value, dict) and name not in ("queues", "dram_energy"):
             _add(total.setdefault(name, {}), value)
 
 
@@ -246,7 +250,7 @@ class _Runner:
         if result.printed.texts or result.printed.lost:
             self.ran.printed.append((number, result.printed))
         self.cycles += result.cycles
-        self.ran.totals.setdefault(fn.name, Total()).add(result)
+        self.ran.totals.setdefault(fn.name, Total()).add(result, session.options.machine)
         largest = self.ran.largest.setdefault(fn.name, launch)
         if _room(launch) > _room(largest):
             self.ran.largest[fn.name] = launch

@@ -36,6 +36,25 @@ class Command(Codes):
     REFRESH: int
 
 
+class LogWord(Codes):
+    """A command in the log of DRAM has these words. From LINE on they are about the request for which it is, and mean
+    nothing where it is for none."""
+
+    CHANNEL: int
+    TICK: int
+    COMMAND: int
+    BANK: int  #: number in the channel
+    ROW: int
+    LINE: int  #: the request's line in L2 and DRAM
+    WORDS: int  #: mask of its words
+    LEFT: int  #: its bursts still to go, this one included
+    ASKED: int  #: core cycle in which it came to the channel
+    AGE: int  #: grows from request to request
+
+
+DRAM_LOG_WORDS = len(LogWord.names)
+
+
 MAX_SMS = 192  # machine files have up to 170 SMs
 MAX_SLICES = 256  # machine files have up to 240 slices
 MAX_L2_LINES = 1 << 20  # machine files have up to 1,044,480 lines

@@ -24,6 +24,7 @@ from binalloc.models.machines.sections import (
     ConstantLines,
     Dispatch,
     Dram,
+    DramPower,
     Figure,
     InstructionCache,
     Interconnect,
@@ -47,8 +48,8 @@ USUAL_PAGE_BYTES = 4096  # of a page where a file states none: the thread batchi
 class Machine:
     """A machine is one device.
 
-    The last four sections may be missing. Without `register_file` every register can be read at once; without the
-    caches constants and code always hit.
+    The last five sections may be missing. Without `register_file` every register can be read at once; without the
+    caches constants and code always hit; without `dram_power` nothing is said of energy.
     """
 
     name: str  #: name, as `--machine` takes it
@@ -73,6 +74,7 @@ class Machine:
     constant_cache: ConstantLines | None  #: constant cache of an SM, None if not stated
     instruction_cache: InstructionCache | None  #: instruction cache of an SM, None if not stated
     stated_pages: Pages | None  #: pages of memory, None if not stated
+    dram_power: DramPower | None  #: currents of off-chip memory, None if not stated
     #: each dotted key ("units.alu.latency") with the file's figure
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 
@@ -139,9 +141,9 @@ class Machine:
 
     @property
     def digest(self) -> str:
-        """Return sixteen hex digits for the values of all figures, without sources: equal digests mean equal
-        behaviour."""
-        values = {key: figure.value for key, figure in self.figures}
+        """Return sixteen hex digits for the values of all figures but those for energy, without sources: equal digests
+        mean equal behaviour."""
+        values = {key: figure.value for key, figure in self.figures if not key.startswith("dram.power.")}
         values |= {f"{name}.port_group": unit.port_group for name, unit in self.units.items()}
         values["rule"] = self.occupancy_rule.rule
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

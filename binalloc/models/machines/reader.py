@@ -33,6 +33,7 @@ from binalloc.models.machines.files import (
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import Rule
+from binalloc.models.machines.power import impossible_power, power_apart
 from binalloc.models.machines.sections import Figure, PortGroup, Unit, Units
 from binalloc.models.machines.unloaded import MOST_TICKS, RATE_DENOMINATOR, closed_bank_cycles, link_cycles
 from binalloc.plugins.entries import PluginEntry
@@ -201,9 +202,13 @@ class _Reader:
         if not _NAME.match(name):
             root.sub("name").fail("not a machine's name", quoted(name), "small letters, digits, '.', '_' and '-'")
         description = root.sub("description").typed(document["description"], str)
+        document, power = power_apart(document)
         parts: dict[str, Any] = {
             attribute: self.section(root.sub(key), document[key], cls) for key, attribute, cls in _SECTIONS
         }
+        parts["dram_power"] = None
+        if power is not None:
+            parts["dram_power"] = self.section(root.sub("dram").sub("power"), power, sections.DramPower)
         for key, cls in _OPTIONAL:
             attribute = "stated_pages" if key == "pages" else key
             parts[attribute] = self.section(root.sub(key), document[key], cls) if key in document else None
@@ -215,6 +220,7 @@ class _Reader:
             figures=tuple(self.figures.items()), **parts,
         )
         self.consistent(machine)
+        impossible_power(machine, root.sub("dram").sub("power").sub)
         return machine
 
     def section(self, at: _At, table: object, cls: type[_T]) -> _T:

@@ -42,6 +42,16 @@ def _figure_or_none(unit: str, high: float, otherwise: int = 0) -> Any:
     return field(default=otherwise, metadata={"unit": unit, "low": 1, "high": high})
 
 
+def _current(low: float = 0) -> Any:
+    """Declare a field that the file states in milliamperes."""
+    return _figure("mA", low, 10_000)
+
+
+def _current_or_none() -> Any:
+    """Declare a field that the file may state in milliamperes; it is 0 where the file does not."""
+    return field(default=0.0, metadata={"unit": "mA", "low": 0, "high": 10_000})
+
+
 def _name(*choices: str) -> Any:
     """Declare a field that the file states as a plain text, one of `choices` where there are any."""
     return field(metadata={"choices": choices})
@@ -308,6 +318,34 @@ class Pages:
     bytes: int = _figure("bytes", 4096, 2 << 20)  #: of a page
     interleaved: str = _figure("order of address parts")  #: where a page lies in all channels
     coloured: str = _figure("order of address parts")  #: where a page lies in a row of a bank
+
+
+@dataclass(frozen=True, slots=True)
+class DramPower:
+    """Section `dram.power` has the currents of one device of off-chip memory, by JEDEC's names, for its energy. No
+    cycle depends on them."""
+
+    devices: int = _figure("devices", 1, 64)  #: of a channel, side by side
+    vdd: float = _figure("V", 1, 5)
+    idd0: float = _current()
+    idd2n: float = _current()
+    idd3n: float = _current()
+    idd4r: float = _current()
+    idd4w: float = _current()
+    idd5: float = _current()  #: all banks are refreshed together
+    vpp: float = field(default=0.0, metadata={"unit": "V", "low": 1, "high": 5})  #: second supply, where there is one
+    ipp0: float = _current_or_none()
+    ipp2n: float = _current_or_none()
+    ipp3n: float = _current_or_none()
+    ipp4r: float = _current_or_none()
+    ipp4w: float = _current_or_none()
+    ipp5: float = _current_or_none()
+    #: I/O energy, where a source gives it
+    io: float = field(default=0.0, metadata={"unit": "pJ/bit", "low": 0, "high": 100})
+    #: between two refreshes of a channel, for the energy alone, where `dram` states no `refi`
+    refi: float = field(default=0.0, metadata={"unit": "ns", "low": 1, "high": 100_000_000})
+    #: duration of such a refresh
+    rfc: float = field(default=0.0, metadata={"unit": "ns", "low": 1, "high": 100_000_000})
 
 
 @dataclass(frozen=True, slots=True)

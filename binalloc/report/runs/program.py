@@ -63,11 +63,13 @@ def _timeline(launches: list[LaunchedJson], listed: int | None) -> str:
 
 
 def _kernels(kernels: list[KernelTotal]) -> str:
-    head = ("kernel", "launches", "cycles", "share", "average", "min", "max", "L1 hits", "L2 hits", "DRAM bytes")
+    head = ("kernel", "launches", "cycles", "share", "average", "min", "max", "L1 hits", "L2 hits", "DRAM bytes",
+            *(["DRAM uJ"] if any(k["dram_energy"] for k in kernels) else []))  # fmt: skip
     rows = [
         (
             k["name"], k["launches"], k["cycles"], _percent(k["share"]), f"{k['average']:,.1f}", k["least"], k["most"],
             _percent(k["l1_hit_rate"]), _percent(k["l2_hit_rate"]), k["stats"]["dram_bytes"],
+            *([] if k["dram_energy"] is None else [k["dram_energy"]["total_nj"] / 1000]),
         )
         for k in kernels
     ]  # fmt: skip

@@ -106,6 +106,7 @@ def _total(name: str, total: Total, cycles: int) -> KernelTotal:
         "l1_hit_rate": _rate(total.stats, "l1_global"),
         "l2_hit_rate": _rate(total.stats, "l2"),
         "stats": plain_values(total.stats),
+        "dram_energy": plain_values(total.energy),
     }
 
 

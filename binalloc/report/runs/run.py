@@ -8,6 +8,7 @@ from binalloc.emulator.host.figures.skew import cycles_text
 from binalloc.printable import count, one_line
 from binalloc.report.runs.annotate import render_annotation
 from binalloc.report.runs.emulator import emulator_text
+from binalloc.report.runs.energy import render_energy
 from binalloc.report.runs.printed import render_heap, render_printed
 from binalloc.report.runs.stopped import render_stopped
 from binalloc.report.runs.watched import watch_lines
@@ -28,7 +29,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("memory system", ("",)),
 )
 """Groups of counters: the heading, and prefixes of names. A counter is in the first group that has a prefix of it."""
-_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues")
+_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues", "dram_energy")
 """Counters that are in no group, as other lines and tables show them."""
 _STALLS = {
     "no_warp": "no warp of a resident block",
@@ -88,6 +89,7 @@ def render_run(found: RunFields) -> str:
     ]
     header = ["queues", "how many", "places each", "average", "most", "full for"]
     lines.append("\n" + table(header, queues) if queues else "")
+    lines.append(render_energy(stats.get("dram_energy")))
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
     lines.append(render_heap(found))
     if "accelsim_trace" in found:

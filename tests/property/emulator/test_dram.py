@@ -12,7 +12,15 @@ import pytest
 from binalloc.emulator.memory.calendar import take
 from binalloc.emulator.memory.dram import catch_up, enqueue, has_room, serve_dram
 from binalloc.emulator.memory.requests import make_request
-from binalloc.emulator.state.memory_layout import DATA_FRACTION, IDLE, NEVER, Command, MemoryStat, RequestKind
+from binalloc.emulator.state.memory_layout import (
+    DATA_FRACTION,
+    DRAM_LOG_WORDS,
+    IDLE,
+    NEVER,
+    Command,
+    MemoryStat,
+    RequestKind,
+)
 from binalloc.emulator.state.records import Gpu
 from tests.support.oracles.emulator.dram_log import Logged, moves_data, violations
 from tests.support.oracles.emulator.dram_queue import Wanted, commands
@@ -72,7 +80,7 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, ref
     g.dram_due = NEVER
     g.channel_due = [NEVER] * len(g.channel_due)  # type: ignore[assignment, arg-type]
     g.bank_ready = [IDLE] * len(g.bank_ready)  # type: ignore[assignment, arg-type]
-    g.dram_log = 5 * 10 * REQUESTS
+    g.dram_log = DRAM_LOG_WORDS * 10 * REQUESTS
     log = [0] * g.dram_log
     rows, writes = rng.choice((1, 3, 50)), rng.choice((0.0, 0.3, 1.0))
     left, asked, often = REQUESTS, [], 0.3
@@ -100,14 +108,16 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, ref
         while g.dram_due <= g.cycle:
             begin = g.dram_logged
             serve_dram(g, log)
-            issued = {log[5 * i]: log[5 * i + 1] for i in range(begin, g.dram_logged)}  # the last tick by channel
+            issued = {
+                log[DRAM_LOG_WORDS * i]: log[DRAM_LOG_WORDS * i + 1] for i in range(begin, g.dram_logged)
+            }  # the last tick by channel
             for channel, tick in issued.items():
                 if left and has_room(g, channel, 1) and rng.random() < 0.3:  # one that waited for a place
                     ask(channel, max(first, tick + 1))
                     left -= 1
         g.cycle += 1
         assert g.cycle < 1000 * REQUESTS, "requests do not come to an end"
-    fields = [log[i : i + 5] for i in range(0, 5 * g.dram_logged, 5)]
+    fields = [log[i : i + 5] for i in range(0, DRAM_LOG_WORDS * g.dram_logged, DRAM_LOG_WORDS)]
     found = [Logged(c, tick, Command.names[what], bank, row) for c, tick, what, bank, row in fields]
     ticks = [g.memory_stat[i] for i in (MemoryStat.DRAM_BANK_TICKS, MemoryStat.DRAM_BUSY_TICKS)]
     bursts = sum(r.bursts for r in asked)

@@ -10,43 +10,22 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.host.device import LaunchedDevice
-from binalloc.emulator.state.memory_layout import Command
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.emulator import micro
+from tests.support.kits.emulator.dram_commands import ROOM, commands, logging_devices, parameters
 from tests.support.oracles.emulator.dram_log import Logged, moves_data, violations
-
-ROOM = 50_000  # commands
 
 
 @pytest.fixture
 def devices(monkeypatch: pytest.MonkeyPatch) -> list[LaunchedDevice]:
     """The devices of the runs, which log what their DRAM is told."""
-    found: list[LaunchedDevice] = []
-    watch = LaunchedDevice.watch
-
-    def logging(device: LaunchedDevice, check: bool, race: bool, model: str) -> None:
-        watch(device, check, race, model)
-        device.memories.dram_log.resize(5 * ROOM)
-        device.put("dram_log", 5 * ROOM)
-        found.append(device)
-
-    monkeypatch.setattr(LaunchedDevice, "watch", logging)
-    return found
-
-
-def commands(device: LaunchedDevice) -> list[Logged]:
-    """What the channels were told, one channel after another: commands of several are entered as they are looked at."""
-    log = device.memories.dram_log.reshape(-1, 5)[: device.get("dram_logged")].tolist()
-    told = [Logged(channel, tick, Command.names[what], bank, row) for channel, tick, what, bank, row in log]
-    return sorted(told, key=lambda c: c.channel)
+    return logging_devices(monkeypatch)
 
 
 def broken(m: Machine, log: list[Logged]) -> list[str]:
     """The machine's own rules that a log breaks."""
-    names = ("rcd", "rp", "ras", "rc", "cl", "wl", "ccd", "ccdl", "rrd", "wr", "cdlr", "rtp", "faw", "refi", "rfc")
-    parameters = {name: getattr(m.dram, name) for name in names} | {"burst": m.dram.burst_cycles}
-    return violations(log, parameters, m.dram.groups, m.dram.command_buses)
+    return violations(log, parameters(m), m.dram.groups, m.dram.command_buses)
 
 
 @pytest.mark.parametrize("queue", [4, 64])

@@ -96,7 +96,7 @@ def ranges() -> dict[str, tuple[float, float]]:
         for figure in fields(section):
             about = figure.metadata
             if about.get("unit") not in (None, "flag", "compute capability"):
-                out[f"{name}.{figure.name}"] = about["low"], about["high"]
+                out[f"{name.replace('dram_power', 'dram.power')}.{figure.name}"] = about["low"], about["high"]
     return out
 
 

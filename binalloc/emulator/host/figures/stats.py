@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from binalloc.emulator.host.engines.engine import Engine, Records
+from binalloc.emulator.host.figures.energy import energy_figures
+from binalloc.emulator.host.figures.standing import standing
 from binalloc.emulator.policies.gates.table import STALL_NAMES
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.counters import Stat
@@ -28,9 +30,9 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
     number, places and most of `queues`.
 
     Keys: `cycles`; the counters of `counters.Stat` and of `TaggedStat`; `stalls` {reason: issue slots}; `units` {unit:
-    warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`; the counters of `MemoryStat`;
-    `dram_bytes`; `queues` {queue: see `queue_figures`}. The slots of all reasons and those used add up to cycles *
-    schedulers * issue width * SMs.
+    warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`; the counters of `MemoryStat` and of
+    `Standing`; `dram_bytes`; `queues` {queue: see `queue_figures`}. The slots of all reasons and those used add up to
+    cycles * schedulers * issue width * SMs.
     """
     n = engine.get(g, 0, "sms")
     stat = sum(engine.get(sms, i, "stat") for i in range(n))
@@ -48,6 +50,8 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
     out["local_bytes_moved"] = (out["local_fill_sectors"] + out["local_writeback_sectors"]) * SECTOR_BYTES
     shared = engine.get(g, 0, "memory_stat")
     out |= {name: int(shared[i]) for i, name in enumerate(MemoryStat.names)}
+    ticks = standing(engine, g, cycles)
+    out["dram_open_ticks"], out["dram_closed_ticks"], out["dram_refreshes_to_end"] = ticks
     out["dram_bytes"] = (out["dram_reads"] + out["dram_writes"]) * machine.dram.burst_bytes
     out["queues"] = queue_figures(engine, g, sms, cycles)
     return out
@@ -62,7 +66,7 @@ def idle_cycles(engine: Engine, g: Records, sms: Records, cycles: int) -> list[i
 
 def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
     """Return the ratios of the counters of some cycles: None where the divisor is zero. `queues` is returned as it was,
-    with `average` and `full` added."""
+    with `average` and `full` added. `dram_energy` is there for machines with currents (`energy_figures`)."""
     cycles = max(counted["cycles"], 1)
     out: Stats = {
         "ipc": counted["warp_instructions"] / cycles / sms,
@@ -85,7 +89,8 @@ def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
         }
         for name, queue in counted["queues"].items()
     }
-    return out
+    energy = energy_figures(counted, machine, sms)
+    return out if energy is None else out | {"dram_energy": energy}
 
 
 def per(part: int, of: int) -> float | None:

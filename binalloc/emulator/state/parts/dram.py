@@ -67,6 +67,11 @@ class DramRecord:
     channel_served: Annotated[Words, MAX_CHANNELS]  #: whether a request has left since slices were last tried again
     channel_refresh: Annotated[Words, MAX_CHANNELS]  #: tick of the next refresh, where `t_refi` is not 0
     channel_busy: Annotated[Words, MAX_CHANNELS]  #: tick at which the last command to any bank has been carried out
+    channel_rows: Annotated[Words, MAX_CHANNELS]  #: open banks
+    channel_opened: Annotated[Words, MAX_CHANNELS]  #: tick since which a bank is open; where none is, of the last time
+    channel_shut: Annotated[Words, MAX_CHANNELS]  #: tick at which the last open bank was closed
+    #: ticks in which a bank was open, up to `channel_shut`; that may be ahead of time, in front of a refresh
+    channel_open: Annotated[Words, MAX_CHANNELS]
     bank_busy: Annotated[Words, DRAM_BANKS]  #: tick at which the last command to the bank has been carried out
     channel_read: Annotated[Words, MAX_CHANNELS]  #: first tick at which the channel takes a read
     channel_write: Annotated[Words, MAX_CHANNELS]  #: first tick at which the channel takes a write
@@ -89,6 +94,7 @@ class DramRecord:
     at_bank: Annotated[Words, MAX_REQUESTS]
     at_row: Annotated[Words, MAX_REQUESTS]
     bursts: Annotated[Words, MAX_REQUESTS]  #: bursts still to go
+    asked: Annotated[Words, MAX_REQUESTS]  #: core cycle in which the request came
     opened: Annotated[Words, MAX_REQUESTS]  #: whether the row had to be opened for the request
     younger: Annotated[Words, MAX_REQUESTS]  #: the next younger request at the bank
     older: Annotated[Words, MAX_REQUESTS]  #: the next older request at the bank

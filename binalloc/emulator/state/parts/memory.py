@@ -53,8 +53,9 @@ class MemoryRecord(DramRecord):
     events: int  #: outstanding events
     unfinished: int  #: stores, write-backs and atomics of all SMs that have not arrived
     waiting_at_slices: int  #: requests that wait at slices
-    dram_log: int
-    dram_logged: int
+    dram_log: int  #: words of the log of DRAM's commands, 0 without one
+    dram_logged: int  #: commands in it
+    dram_lost: int  #: commands that found it full
 
     kind: Annotated[Words, MAX_REQUESTS]
     stage: Annotated[Words, MAX_REQUESTS]

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.commands.runs import ReferenceJson
 from binalloc.report.shapes.parts.common import EmulatorJson, ErrorDetails, MachineFrom, Versioned
+from binalloc.report.shapes.parts.energy import DramEnergyJson
 from binalloc.report.shapes.parts.left import ProgramLeft
 from binalloc.report.shapes.says import says
 
@@ -85,6 +86,10 @@ class KernelTotal(TypedDict):
         says(
             "sums of the [counters](#counters) over all launches, without quotients and `queues`, which do not add up"
         ),
+    ]
+    dram_energy: Annotated[
+        DramEnergyJson | None,
+        says("energy of DRAM in all these launches; null for machines whose file has no currents"),
     ]
 
 

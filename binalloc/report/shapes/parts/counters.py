@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
+from binalloc.report.shapes.parts.energy import DramEnergyJson
 from binalloc.report.shapes.says import says
 
 _NO_CODE_CACHE = "0 where the machine has no instruction cache, or has it switched off"
@@ -215,6 +216,24 @@ class CountersJson(TypedDict):
         int,
         says("refreshes of a DRAM channel with all its banks; 0 where the machine file has none"),
     ]
+    dram_refreshes_to_end: Annotated[
+        int,
+        says(
+            "`dram_refreshes`, and those of channels whose last request had come: all refreshes that were due before "
+            "the end of the run"
+        ),
+    ]
+    dram_open_ticks: Annotated[
+        int,
+        says(
+            "ticks of DRAM's clock in which at least one bank of a channel is open, from an activation to a precharge, "
+            "summed over channels"
+        ),
+    ]
+    dram_closed_ticks: Annotated[
+        int,
+        says("likewise, ticks in which all banks of a channel are closed"),
+    ]
     dram_bytes: Annotated[int, says("bytes in all bursts of DRAM, read and written")]
     dram_busy_ticks: Annotated[
         int,
@@ -250,6 +269,12 @@ class CountersJson(TypedDict):
     dram_utilisation: Annotated[
         float,
         says("`dram_bytes` over the bytes that DRAM, or the share of the SMs in it, could move in the run's cycles"),
+    ]
+    dram_energy: NotRequired[
+        Annotated[
+            DramEnergyJson,
+            says("energy of DRAM; left out for machines whose file has no currents (`dram.power`)"),
+        ]
     ]
     queues: Annotated[
         dict[str, QueueCounters],

@@ -94,8 +94,8 @@ def keys(path: Path) -> set[str]:
     out = set()
     for section, content in document.items():
         for key, entry in content.items() if isinstance(content, dict) else ():
-            if section == "units":
-                out |= {f"units.{key}.{name}" for name in entry}
+            if section == "units" or (section, key) == ("dram", "power"):
+                out |= {f"{section}.{key}.{name}" for name in entry}
             else:
                 out.add(f"{section}.{key}")
     return out
@@ -124,6 +124,7 @@ def records(machine: Machine) -> dict[str, str]:
     }
     optional = {name: getattr(machine, name) for name in ("register_file", "constant_cache", "instruction_cache")}
     optional["pages"] = machine.stated_pages
+    optional["dram.power"] = machine.dram_power
     sections |= {name: section for name, section in optional.items() if section is not None}
     sections |= {f"units.{name}": machine.units[name] for name in UNIT_CLASSES}
     sections |= {f"port_groups.{group.name}": group for group in machine.port_groups}

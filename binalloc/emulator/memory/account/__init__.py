@@ -1,0 +1,1 @@
+"""This inner room has what is counted and logged of DRAM's commands, and decides nothing."""

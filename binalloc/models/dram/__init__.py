@@ -1,0 +1,1 @@
+"""This room has the energy of off-chip memory, from the currents of its data sheet."""
