@@ -63,18 +63,18 @@ def written_whole(path: str | Path) -> Iterator[Callable[[bytes], object]]:
     """
     target = Path(path)
     temporary = target.parent / f".binalloc-{os.urandom(8).hex()}.tmp"
-    with _writing(path):
+    with writing(path):
         direct = target.exists() and not target.is_file()
         flags = os.O_WRONLY if direct else os.O_WRONLY | os.O_CREAT | os.O_EXCL
         file = open(os.open(target if direct else temporary, flags, 0o666), "wb")  # noqa: SIM115
 
     def write(data: bytes) -> object:
-        with _writing(path):
+        with writing(path):
             return file.write(data)
 
     try:
         yield write
-        with _writing(path):
+        with writing(path):
             file.flush()
             if not direct:
                 os.fsync(file.fileno())
@@ -90,7 +90,7 @@ def written_whole(path: str | Path) -> Iterator[Callable[[bytes], object]]:
 
 
 @contextmanager
-def _writing(path: str | Path) -> Iterator[None]:
+def writing(path: str | Path) -> Iterator[None]:
     """Turn errors of the operating system in the body into a UsageError: the file cannot be written."""
     try:
         yield

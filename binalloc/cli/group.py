@@ -215,6 +215,7 @@ def _interruption(run: Report) -> str:
     elif run:
         where = f" when {run['kernel']} had ended"
     files = [run[name]["file"] for name in ("trace", "series") if name in run]
+    files += [run["dram_log"]["folder"]] if "dram_log" in run else []
     files += [run[name] for name in ("accelsim_trace",) if name in run] + run.get("saved", [])
     return f"interrupted{where}; " + (f"written: {', '.join(map(one_line, files))}" if files else "nothing was written")
 

@@ -105,6 +105,7 @@ _BESIDE = {
     "watch_limit": ("watches", "bounds the accesses that --watch reports", "--watch BUFFER"),
     "sources": ("annotate", "names the folder of what --annotate shows", "--annotate"),
     "every": ("series", "says how often --series samples", "--series FILE"),
+    "dram_log_limit": ("dram_log", "bounds a DRAM log", "--dram-log DIR"),
     "accelsim_limit": ("accelsim_trace", "bounds a trace for Accel-Sim", "--accelsim-trace DIR"),
 }
 """Options of `run` that need another one, by parameter: the other one's parameter, what the option does, the remedy."""

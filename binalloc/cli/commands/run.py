@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +25,7 @@ from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.emulator.traces.dram_log import DramLog
     from binalloc.isa.instruction import Module
     from binalloc.launch.types import Launch
     from binalloc.pipeline.running.run import KernelRun, MakeRecorder
@@ -116,6 +118,20 @@ _SHOWN = (
         metavar="MIB",
         help="Size of the longest trace for Accel-Sim; a longer one ends the run with exit code 4.",
     ),
+    click.option(
+        "--dram-log",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help="New folder for what DRAM was asked for and told, as files for DRAMsim3, Ramulator 2 and DRAMPower.",
+    ),
+    click.option(
+        "--dram-log-limit",
+        type=integer(1),
+        default=256,
+        show_default=True,
+        metavar="MIB",
+        help="Size of all files of --dram-log; of a longer run they hold the beginning.",
+    ),
     click.option("--save", type=click.Path(file_okay=False), help="Folder for the final buffers as .npy files."),
     click.option(
         "--step",
@@ -146,6 +162,8 @@ class Shown:
     every: int | None  #: cycles of an interval of the series
     accelsim_trace: str | None  #: folder of the trace for Accel-Sim
     accelsim_limit: int  #: most MiB of that trace
+    dram_log: str | None  #: folder of the DRAM log
+    dram_log_limit: int  #: most MiB of its files
     save: str | None  #: folder for the buffers
     step: int | None  #: number of the launch to show, of a sequence
     timeline: int | None  #: launches of a sequence to list; None for all
@@ -160,14 +178,16 @@ class Shown:
             not_over(output, source.file, source.launch, source.machine, option=option)
         check_folder(self.save)
         check_folder(self.accelsim_trace)
-        apart(outputs | {"--save": self.save, "--accelsim-trace": self.accelsim_trace})
+        check_folder(self.dram_log)
+        folders = {"--save": self.save, "--accelsim-trace": self.accelsim_trace, "--dram-log": self.dram_log}
+        apart(outputs | folders)
 
     @property
     def files(self) -> Files:
         """Return the files to write."""
         from binalloc.report.runs.files import Files
 
-        return Files(self.series, self.profile, self.save, self.accelsim_trace)
+        return Files(self.series, self.profile, self.save, self.accelsim_trace, self.dram_log)
 
     @property
     def instructions(self) -> Annotate | None:
@@ -187,6 +207,15 @@ class Shown:
 
         folder, most = self.accelsim_trace, self.accelsim_limit << 20
         return lambda module, kernel, launch: AccelsimTrace(folder, module, kernel, launch, most)
+
+    @property
+    def made_dram_log(self) -> DramLog | None:
+        """Return a DRAM log for a run; None without --dram-log."""
+        if self.dram_log is None:
+            return None
+        from binalloc.emulator.traces.dram_log import DramLog
+
+        return DramLog(Path(self.dram_log), self.dram_log_limit << 20)
 
 
 @click.command()
@@ -219,7 +248,10 @@ def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, o
             return
         from binalloc.pipeline.running.program import run_step
 
-        go = partial(run_step, module, loaded, options, shown.step, wanted=wanted, recorder=shown.recorder)
+        go = partial(
+            run_step, module, loaded, options, shown.step, wanted=wanted, recorder=shown.recorder,
+            dram_log=shown.made_dram_log,
+        )  # fmt: skip
     else:
         refuse_for_one_launch(context)
         named = loaded.kernel if source.kernel is None else source.kernel
@@ -231,7 +263,7 @@ def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, o
         options = _batched(module, source.kernel, loaded, replace(options, machine=model), as_json=as_json)
         go = partial(
             run_kernel, module, source.kernel, loaded, options, wanted=wanted,
-            reference=shown.reference, recorder=shown.recorder,
+            reference=shown.reference, recorder=shown.recorder, dram_log=shown.made_dram_log,
         )  # fmt: skip
     _print(_run(go, as_json=as_json), shown, chosen, as_json=as_json)
 

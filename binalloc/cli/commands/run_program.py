@@ -26,6 +26,7 @@ LISTED = 50
 _OF_ONE = {
     "trace": "--trace", "watches": "--watch", "breaks": "--break", "annotate": "--annotate", "series": "--series",
     "profile": "--profile", "accelsim_trace": "--accelsim-trace",
+    "dram_log": "--dram-log",
 }  # fmt: skip
 """Options that show one launch and so need --step, by parameter."""
 

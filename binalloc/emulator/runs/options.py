@@ -25,7 +25,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.device import LaunchedDevice
+    from binalloc.emulator.host.device import LaunchedDevice, Sampler
     from binalloc.emulator.runs.issue_log import IssueLog
 
 NUMBA, PYTHON = "numba", "python"
@@ -35,6 +35,8 @@ Watcher = Callable[[int, int, int], None]
 """Is called with the progress of a run: cycles so far, blocks ended, blocks of the grid."""
 Observer = Callable[["LaunchedDevice", int], None]
 """Is called with the device after each cycle with events, and with that cycle. The run is ten times slower."""
+MakeSampler = Callable[["LaunchedDevice"], "Sampler"]
+"""Makes a sampler of the device."""
 _UNNAMED = ""
 
 
@@ -121,6 +123,9 @@ class RunOptions:
     """Called after each cycle with events."""
     log: IssueLog | None = field(default=None, compare=False)
     """Log that receives what the SMs do (`issue_log`)."""
+
+    samplers: tuple[MakeSampler, ...] = field(default=(), compare=False)
+    """Are called with the device before its first cycle. What they return looks at the device now and then."""
 
     @property
     def names_machine(self) -> bool:

@@ -223,6 +223,7 @@ def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, co
         device.sample(options.every)
     if options.log is not None:
         options.log.begin(device)
+    device.samplers += [make(device) for make in options.samplers]
     try:
         drive(device, options)
     except (LimitHit, Stopped) as stopped:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.program import Ran
     from binalloc.emulator.runs.run import Result
+    from binalloc.emulator.traces.dram_log import DramLog
     from binalloc.isa.instruction import Module
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
@@ -74,6 +75,7 @@ def run_step(
     progress: Callable[[str], None],
     wanted: Observation | None = None,
     recorder: MakeRecorder | None = None,
+    dram_log: DramLog | None = None,
 ) -> KernelRun:
     """Run a program up to its launch of number `step`, and return the record of this launch, as `run_kernel` does.
 
@@ -97,7 +99,7 @@ def run_step(
 
     found = run_kernel(
         module, reached.launch.kernel, reached.launch, options, progress=progress, wanted=wanted, recorder=recorder,
-        runner=one,
+        runner=one, dram_log=dram_log,
     )  # fmt: skip
     found.step = step
     return found

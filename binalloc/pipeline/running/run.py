@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.issue_log import IssueLog, Listener
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.run import Result
+    from binalloc.emulator.traces.dram_log import DramLog, DramLogCounts
     from binalloc.isa.instruction import Function, Module
     from binalloc.launch.types import Launch
     from binalloc.pipeline.running.observed import WrittenTrace
@@ -66,6 +67,7 @@ class KernelRun:
     stopped_at: LaunchedDevice | None = None  #: the device as it stopped at a break
     reference: AgainstReference | None = None  #: comparison with the launch's reference; None if not asked for
     recorded: bool = False  #: whether the recorder has kept the run
+    dram_log: DramLogCounts | None = None  #: what the DRAM log holds; None if none was asked for
     skewed: tuple[int, ...] = ()  #: cycles of the runs with each seed's delays
     step: int | None = None  #: number of the launch in a sequence
     whole: bool = False  #: whether the grid and all listeners came to their ends
@@ -82,6 +84,7 @@ def run_kernel(
     reference: bool = False,
     recorder: MakeRecorder | None = None,
     runner: Runner | None = None,
+    dram_log: DramLog | None = None,
 ) -> KernelRun:
     """Run `kernel` (default: the launch's) and return its record.
 
@@ -99,14 +102,19 @@ def run_kernel(
         require_reference(launch, launch.path)
     options = replace(options, progress=run_progress(fn.name, progress))
 
+    samplers = () if dram_log is None else (dram_log.begin,)
+
     def start(log: IssueLog | None) -> Result:
-        return run(module, fn.name, launch, replace(options, log=log))
+        return run(module, fn.name, launch, replace(options, log=log, samplers=samplers))
 
     with nullcontext() if recorder is None else recorder(module, fn, launch) as recording:
-        seen = observed(start, wanted or Observation(), None if recording is None else recording.listener)
+        try:
+            seen = observed(start, wanted or Observation(), None if recording is None else recording.listener)
+        finally:  # a kernel that faults leaves a log up to then
+            filled = None if dram_log is None else dram_log.end()
         found = KernelRun(
             module, fn, launch, options, seen.result, seen.error, seen.trace, seen.watched,
-            bool(wanted and wanted.breaks), seen.stopped_at,
+            bool(wanted and wanted.breaks), seen.stopped_at, dram_log=filled,
         )  # fmt: skip
         if recording is not None and found.ended is None and not found.result.partial:
             recording.keep()

@@ -27,6 +27,7 @@ class Files:
     profile: str | None = None  #: file of the profile
     save: str | None = None  #: folder for the buffers
     accelsim: str | None = None  #: folder of the trace for Accel-Sim, which the run's recorder writes
+    dram_log: str | None = None  #: folder of the DRAM log, which the run itself writes
 
 
 def write_files(run: KernelRun, files: Files) -> RunFiles:
@@ -44,6 +45,15 @@ def write_files(run: KernelRun, files: Files) -> RunFiles:
         found["profile"] = {"file": files.profile, "warps": profile.entered}
     if run.recorded and files.accelsim is not None:
         found["accelsim_trace"] = files.accelsim
+    if run.dram_log is not None and files.dram_log is not None:
+        log = run.dram_log
+        found["dram_log"] = {
+            "folder": files.dram_log,
+            "requests": log.requests,
+            "commands": log.commands,
+            "full_at_cycle": log.full_at_cycle,
+            "bytes": log.bytes,
+        }
     if files.save is not None and run.whole:
         found["saved"] = save_buffers(Path(files.save), run.result.buffers, run.result.globals)
     return found

@@ -113,6 +113,12 @@ def _asked_for(found: RunFields) -> list[str]:
         rest = series["full_at_cycle"]
         more = "" if rest is None else f"; the last one has all the rest, from cycle {rest:,} on"
         lines.append(f"Series: {one_line(series['file'])}, {intervals} of {every}{more}.\n")
+    if "dram_log" in found:
+        log = found["dram_log"]
+        until = log["full_at_cycle"]
+        cut = "" if until is None else f", up to cycle {until:,}, as more would exceed --dram-log-limit"
+        asked, told = count(log["requests"], "request"), count(log["commands"], "command")
+        lines.append(f"DRAM log: {one_line(log['folder'])}, {asked} and {told}{cut}.\n")
     if "profile" in found:
         profile = found["profile"]
         begun = count(profile["warps"], "warp")

@@ -108,6 +108,20 @@ class WrittenSeriesJson(TypedDict):
     ]
 
 
+class WrittenDramLogJson(TypedDict):
+    """This object describes a DRAM log that was written
+    ([TIMING.md](../emulator/TIMING.md#logs-for-other-dram-tools))."""
+
+    folder: Annotated[str, says("folder of the log")]
+    requests: Annotated[int, says("bursts that DRAM was asked for, in the files for DRAMsim3 and Ramulator 2")]
+    commands: Annotated[int, says("commands in the files for DRAMPower")]
+    full_at_cycle: Annotated[
+        int | None,
+        says("cycle from which on nothing is in the files, as they would exceed `--dram-log-limit`; null elsewhere"),
+    ]
+    bytes: Annotated[int, says("bytes of the traces in the folder")]
+
+
 class RunFiles(TypedDict):
     """These fields name the files that were written of a run."""
 
@@ -117,6 +131,12 @@ class RunFiles(TypedDict):
             says(
                 "folder of the trace for Accel-Sim; left out without `--accelsim-trace`, and for a run that was stopped"
             ),
+        ]
+    ]
+    dram_log: NotRequired[
+        Annotated[
+            WrittenDramLogJson,
+            says("the DRAM log that was written; left out without `--dram-log`"),
         ]
     ]
     saved: NotRequired[
