@@ -11,7 +11,7 @@ from binalloc.emulator.state.memory_layout import LINE_BYTES, LINE_SHIFT
 from binalloc.emulator.state.parts.pages import MAX_DIGITS
 from binalloc.errors import Hint, UsageError
 from binalloc.launch.placing import BUFFER_GAP
-from binalloc.models.machines.addresses import COLUMN, PARTS, AddressOrder, WrongOrder, read_order
+from binalloc.models.dram.addresses import COLUMN, PARTS, AddressOrder, WrongOrder, read_order
 from binalloc.models.machines.model import Machine
 from binalloc.rows import Chosen
 

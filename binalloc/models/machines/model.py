@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from binalloc.errors import UsageError
 from binalloc.isa.timing import UnitLatencies
-from binalloc.models.machines.addresses import usual_orders
+from binalloc.models.dram.addresses import usual_orders
 from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
 from binalloc.models.machines.occupancy import Occupancy, Rule, gpgpusim_occupancy, nvidia_occupancy

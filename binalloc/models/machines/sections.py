@@ -312,7 +312,7 @@ class Dram:
 class Pages:
     """Section `pages` describes pages of memory and the orders of the parts of a physical address.
 
-    The orders are texts as `binalloc.models.machines.addresses` reads them.
+    The orders are texts as `binalloc.models.dram.addresses` reads them.
     """
 
     bytes: int = _figure("bytes", 4096, 2 << 20)  #: of a page

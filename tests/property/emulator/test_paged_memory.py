@@ -24,7 +24,7 @@ from binalloc.emulator.state.memory_layout import (
 )
 from binalloc.emulator.state.parts.pages import AddressPart
 from binalloc.emulator.state.records import Gpu
-from binalloc.models.machines.addresses import BANK, CHANNEL, COLUMN, ROW, read_order
+from binalloc.models.dram.addresses import BANK, CHANNEL, COLUMN, ROW, read_order
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.models.machines.sections import Dispatch, Pages

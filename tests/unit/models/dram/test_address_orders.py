@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.models.machines.addresses import Digit, WrongOrder, read_order, usual_orders
+from binalloc.models.dram.addresses import Digit, WrongOrder, read_order, usual_orders
 
 
 def test_the_paper_s_two_orders() -> None:
