@@ -417,10 +417,14 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
             g.memory_stat[MemoryStat.DRAM_ROW_HITS] += 1
         leave_bank(g, r)
         g.channel_served[channel] = 1
+        done = cycle_of(g, end - 1) + 1
+        delay = MemoryStat.DRAM_WRITE_DELAY if g.writes[r] else MemoryStat.DRAM_READ_DELAY
+        g.memory_stat[delay] += done - g.asked[r]
         if g.writes[r]:
+            g.memory_stat[MemoryStat.DRAM_WRITE_REQUESTS] += 1
             drop_request(g, r)
         else:
-            post(g, r, cycle_of(g, end - 1) + 1 + g.dram_latency)
+            post(g, r, done + g.dram_latency)
 
 
 @device(apart=True)

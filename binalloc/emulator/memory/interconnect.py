@@ -84,6 +84,7 @@ def leave_slice(g: Gpu, r: int) -> None:
         g.memory_stat[MemoryStat.ANSWER_SECTORS] += sector_count(g.words[r])
     start = max(g.slice_out[k], g.cycle)
     g.slice_out[k] = start + packet_cycles(size, g.l2_bytes)
+    g.memory_stat[MemoryStat.RESPONSE_WAIT_CYCLES] += max(g.response_free[port] - start, 0)
     start = max(g.response_free[port], start)
     g.response_free[port] = start + busy_cycles(g, port, size, g.response_bytes)
     g.stage[r] = Stage.REACHES_SM

@@ -51,6 +51,15 @@ def batch_of(g: Gpu, block: int) -> int:
 
 
 @device
+def has_batch(g: Gpu, s: Sm, batch: int) -> int:
+    """Return 1 if a resident block of the SM belongs to a batch, else 0."""
+    for slot in range(g.resident_limit):
+        if s.block_active[slot] and s.block_batch[slot] == batch:
+            return 1
+    return 0
+
+
+@device
 def start_delay(g: Gpu, block: int) -> int:
     """Return the cycles that the block's warps wait before they start: a hash of seed and block number, 0 without
     skew."""
@@ -76,9 +85,12 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
     g.dispatched += 1
     s.launch_free = g.cycle + g.launch_interval
     took(g, s, block)
-    s.block_active[slot] = 1
     s.block_id[slot] = block
     s.block_batch[slot] = batch_of(g, block)
+    if has_batch(g, s, s.block_batch[slot]) == 0:
+        s.batches += 1
+        s.batch_area -= g.cycle
+    s.block_active[slot] = 1
     s.block_warps[slot] = g.warps_per_block
     s.resident += 1
     s.live_warps += g.warps_per_block

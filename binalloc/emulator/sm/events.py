@@ -271,7 +271,18 @@ def retire_warp(g: Gpu, s: Sm, w: int) -> None:
     s.stat[Stat.BLOCKS_RETIRED] += 1
     g.retired += 1
     g.last_end[s.id] = g.cycle
+    leave_batch(g, s, s.block_batch[block])
     block_ends(g, s, block)
+
+
+@device
+def leave_batch(g: Gpu, s: Sm, batch: int) -> None:
+    """Note that a block of a batch is resident no more. The batch leaves the SM with its last one."""
+    for slot in range(g.resident_limit):
+        if s.block_active[slot] and s.block_batch[slot] == batch:
+            return
+    s.batches -= 1
+    s.batch_area += g.cycle
 
 
 @device

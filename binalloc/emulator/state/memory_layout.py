@@ -115,7 +115,11 @@ class MemoryStat(Codes):
     ANSWER_SECTORS: int
     REQUEST_BYTES: int
     RESPONSE_BYTES: int
+    RESPONSE_WAIT_CYCLES: int
     DRAM_REQUESTS: int
+    DRAM_WRITE_REQUESTS: int
+    DRAM_READ_DELAY: int
+    DRAM_WRITE_DELAY: int
     DRAM_ROW_HITS: int
     DRAM_READS: int
     DRAM_WRITES: int

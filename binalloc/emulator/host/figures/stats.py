@@ -13,15 +13,15 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, Queue, TaggedStat
 from binalloc.models.machines.model import Machine
+from binalloc.models.machines.unloaded import ticks_per_cycle
 
 Stats = dict[str, Any]  # numbers by name; `stalls`, `units` and `queues` are dictionaries of numbers again
 
 
 def collect(engine: Engine, g: Records, sms: Records, machine: Machine) -> Stats:
     """Return every counter of a run that has ended, summed over the SMs simulated, and the figures derived from them:
-    see `count`, `idle_cycles` and `ratios`."""
+    see `count` and `ratios`."""
     out = count(engine, g, sms, machine, engine.get(g, 0, "cycle"))
-    out["idle_sm_cycles"] = sum(idle_cycles(engine, g, sms, out["cycles"]))
     return out | ratios(out, machine, engine.get(g, 0, "sms"))
 
 
@@ -53,6 +53,10 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
     ticks = standing(engine, g, cycles)
     out["dram_open_ticks"], out["dram_closed_ticks"], out["dram_refreshes_to_end"] = ticks
     out["dram_bytes"] = (out["dram_reads"] + out["dram_writes"]) * machine.dram.burst_bytes
+    out["batch_cycles"] = sum(
+        engine.get(sms, i, "batch_area") + cycles * engine.get(sms, i, "batches") for i in range(n)
+    )
+    out["idle_sm_cycles"] = sum(idle_cycles(engine, g, sms, cycles))
     out["queues"] = queue_figures(engine, g, sms, cycles)
     return out
 
@@ -78,6 +82,12 @@ def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
         "response_utilisation": counted["response_bytes"] / (machine.response_bytes_per_sm * sms * cycles),
         "dram_utilisation": counted["dram_bytes"] / (machine.bytes_per_cycle_per_sm * sms * cycles),
         "dram_row_hit_rate": per(counted["dram_row_hits"], counted["dram_requests"]),
+        "dram_banks_busy_in_all": counted["dram_bank_ticks"] / (cycles * float(ticks_per_cycle(machine))),
+        "dram_read_delay_each": per(
+            counted["dram_read_delay"], counted["dram_requests"] - counted["dram_write_requests"]
+        ),
+        "dram_write_delay_each": per(counted["dram_write_delay"], counted["dram_write_requests"]),
+        "batches_resident": counted["batch_cycles"] / cycles / sms,
         "local_ratio": per(counted["local_requests"], counted["owned_requests"]),
         "dram_banks_busy": per(counted["dram_bank_ticks"], counted["dram_busy_ticks"]),
     }

@@ -16,6 +16,8 @@ class SchedulerRecord:
     """The first fields are for every policy. Fields that single policies remember follow them."""
 
     warps_started: int  #: warps of the SM that have started so far
+    batches: int  #: batches with a resident block
+    batch_area: int  #: cycles in which batches have left less those in which they have come, summed
     victim_hits: int  #: ccws: loads so far that asked for a victim of their own warp
     instructions: int  #: ccws: instructions issued so far
     scores_end: int  #: ccws: the cycle from which on all scores are the base again

@@ -153,6 +153,9 @@ class CountersJson(TypedDict):
         int,
         says("bytes that the SMs sent to L2; a packet counts when all of it has arrived"),
     ]
+    response_wait_cycles: Annotated[
+        int, says("cycles that answers of L2 waited for the link to their SM, summed over answers")
+    ]
     response_bytes: Annotated[
         int,
         says("bytes that L2 sent to the SMs; a packet counts when all of it has arrived"),
@@ -207,6 +210,14 @@ class CountersJson(TypedDict):
     l2_writeback_sectors: Annotated[int, says("sectors that L2 wrote to DRAM when it evicted their lines")]
     l2_stalled: Annotated[int, says("requests that a slice of L2 could not accept when they arrived")]
     dram_requests: Annotated[int, says("fetches and write-backs that DRAM served")]
+    dram_write_requests: Annotated[int, says("part of `dram_requests` that were write-backs")]
+    dram_read_delay: Annotated[
+        int,
+        says("core cycles from the arrival of a fetch at its channel to the end of its last data, summed over fetches"),
+    ]
+    dram_write_delay: Annotated[int, says("likewise for write-backs")]
+    dram_read_delay_each: Annotated[float | None, says("`dram_read_delay` over fetches; null without any")]
+    dram_write_delay_each: Annotated[float | None, says("`dram_write_delay` over write-backs; null without any")]
     dram_row_hits: Annotated[int, says("part of `dram_requests` that found their row open")]
     dram_reads: Annotated[int, says("read commands of DRAM, one burst each")]
     dram_writes: Annotated[int, says("write commands of DRAM, one burst each")]
@@ -259,6 +270,17 @@ class CountersJson(TypedDict):
         says("requests of SMs to L2 for pages that lie in banks of an SM ([TIMING.md](../emulator/TIMING.md#pages))"),
     ]
     local_requests: Annotated[int, says("part of `owned_requests` for pages in banks of the SM that asks")]
+    dram_banks_busy_in_all: Annotated[
+        float,
+        says(
+            "banks of the whole memory that carry out a command, on average over the run: `dram_bank_ticks` over the "
+            "ticks of the run"
+        ),
+    ]
+    batch_cycles: Annotated[
+        int, says("cycles for which batches of blocks had a resident block in an SM, summed over batches and SMs")
+    ]
+    batches_resident: Annotated[float, says("`batch_cycles` over cycles and SMs; without batches, resident blocks")]
     local_ratio: Annotated[
         float | None, says("`local_requests` over `owned_requests`; null where no page lies in banks of an SM")
     ]
