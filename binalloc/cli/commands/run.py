@@ -20,6 +20,7 @@ from binalloc.cli.options import integer, json_option, refuse_for_one_launch
 from binalloc.cli.run_options import run_options
 from binalloc.cli.source import GivenSource, source_options
 from binalloc.cli.terminal import SCHEMA_VERSION, Ended, note, print_json, progress, say
+from binalloc.emulator.traces.dram_limit import DEFAULT_LIMIT as DRAM_LOG_LIMIT
 from binalloc.errors import KernelFault
 from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
 
@@ -127,7 +128,7 @@ _SHOWN = (
     click.option(
         "--dram-log-limit",
         type=integer(1),
-        default=256,
+        default=DRAM_LOG_LIMIT >> 20,
         show_default=True,
         metavar="MIB",
         help="Size of all files of --dram-log; of a longer run they hold the beginning.",

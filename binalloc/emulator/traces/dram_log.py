@@ -20,12 +20,11 @@ from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.figures.standing import end_tick, overdue
 from binalloc.emulator.state.memory_layout import DRAM_LOG_WORDS, MAX_BANKS_OF_DRAM, Command
 from binalloc.emulator.traces.dram_formats import Access, FileSet, Told
+from binalloc.emulator.traces.dram_limit import DEFAULT_LIMIT
 from binalloc.emulator.traces.dram_shape import DramShape
 from binalloc.errors import UsageError
 from binalloc.files import writing
 
-DEFAULT_LIMIT = 1 << 28
-"""Bytes of all files together: some millions of requests, about what the tools take in minutes."""
 _ROOM = 1 << 16  # commands of the device's log: 5 MB; a larger one is emptied less often, which saves little
 _SHARE = 4  # of the log's room, the part that the commands of an interval can fill; the rest is for late refreshes
 _DURING = "The run has not come to its end, or what it wrote could not be completed.\n"

@@ -169,8 +169,10 @@ def test_engines_bookkeepings_and_intervals_write_the_same_bytes(
 
 
 def test_files_that_would_be_too_long_hold_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = logged(tmp_path / "at once", "stream_copy", "gem5gpu-batching", engine="python")
     monkeypatch.setattr(dram_log, "_ROOM", 512)
     whole = logged(tmp_path / "whole", "stream_copy", "gem5gpu-batching", engine="python")
+    assert contents(whole.folder) == contents(at_once.folder)  # requests wait for older ones that are served later
     cut = logged(tmp_path / "cut", "stream_copy", "gem5gpu-batching", whole.counts.bytes // 2, engine="python")
     assert cut.result.stats == whole.result.stats
     assert cut.counts.full_at_cycle is not None
