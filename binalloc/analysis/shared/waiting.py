@@ -1,19 +1,21 @@
 """This module finds loops in which a thread may wait for what another thread writes to memory.
 
-Needs a `SharedMemory`; leaves it untouched. Such a loop goes on for as long as what it loads says so. If another exit,
-asked in every round, ends it after a number of rounds, it does not wait.
+Needs a `SharedMemory`, or a program where it is about other blocks; leaves them untouched. Such a loop goes on for as
+long as what it loads says so. If another exit, asked in every round, ends it after a number of rounds, it does not wait
+for a thread of its block.
 """
 
 from __future__ import annotations
 
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.flow.loops import Loop, one_round
-from binalloc.analysis.program import FunctionAnalysis
+from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.ranges.value import UNSIGNED
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.place import Place
 from binalloc.analysis.web import CALL, GUARD, WebNumber
+from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import LEAVES, Access, Space
 
 
@@ -25,6 +27,36 @@ def waiting_loops(memory: SharedMemory) -> list[Place]:
             if not _counted(memory, name, k) and _asks_memory(f, loop):
                 found.append(Place(name, f.cfg.blocks[loop.header].start))
     return found
+
+
+def waiting_for_blocks(program: ProgramAnalysis) -> list[Place]:
+    """Return the first words of loops in which a thread may wait for another block, callers first.
+
+    Other blocks write global memory. What they write meanwhile is read by ordered accesses or atomics, since plain ones
+    would race. A loop that only tries again until its own atomic succeeds counts, too.
+    """
+    readers = {name for name, f in program.functions.items() if any(map(_reads_others, f.cfg.views))}
+    for name in program.graph.bottom_up:
+        if readers & set(program.graph.callees(name)):
+            readers.add(name)
+    found = []
+    for name in program.graph.top_down:
+        f = program.functions[name]
+        called = {site.index for site in program.graph.sites[name] if site.callee in readers}
+        for loop in f.loops.loops:
+            words = [w for b in loop.blocks for w in range(f.cfg.blocks[b].start, f.cfg.blocks[b].end)]
+            reads = any(_reads_others(f.cfg.views[w]) or w in called for w in words)
+            if reads and _asks_memory(f, loop):
+                found.append(Place(name, f.cfg.blocks[loop.header].start))
+    return found
+
+
+def _reads_others(view: View) -> bool:
+    """Return whether an instruction may read what another block writes meanwhile."""
+    memory = view.memory
+    if memory is None or memory.space not in (Space.GLOBAL, Space.GENERIC) or not view.defs:
+        return False
+    return memory.access == Access.ATOMIC or (memory.access == Access.LOAD and memory.ordered)
 
 
 def _counted(memory: SharedMemory, name: str, k: int) -> bool:

@@ -122,6 +122,28 @@ class Builder(Protocol):
     def same(self, predicate: int, one: int, other: int) -> Instr:
         """Return an instruction: the predicate is whether two registers are equal."""
 
+    def product(self, target: int, one: int, other: int, third: int) -> Instr:
+        """Return an instruction: target = one times other + third, 32 bits."""
+
+    def high(self, target: int, source: int, number: int) -> Instr:
+        """Return an instruction: target = the upper word of source times number, both unsigned."""
+
+    def at_most(self, target: int, source: int, number: int) -> Instr:
+        """Return an instruction: target = the lesser of source and number, both unsigned."""
+
+    def at_least(self, target: int, source: int, number: int) -> Instr:
+        """Return an instruction: target = the greater of source and number, both unsigned."""
+
+    def greater(self, target: int, one: int, other: int) -> Instr:
+        """Return an instruction: target = the greater of two registers, both unsigned."""
+
+    def table(self, target: int, one: int, other: int, third: int, rows: int) -> Instr:
+        """Return an instruction: bit i of target = bit 4 a + 2 b + c of `rows`, a, b and c being bits i of three
+        registers."""
+
+    def table_with(self, target: int, one: int, number: int, third: int, rows: int) -> Instr:
+        """Return the same with a number in place of the second register."""
+
     def plus(self, target: int, source: int, number: int) -> Instr:
         """Return an instruction: target = source + number, 32 bits. `source` may be the zero register."""
 

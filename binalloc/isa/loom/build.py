@@ -134,6 +134,41 @@ def same(predicate: int, one: int, other: int) -> Instr:
     return make("ISETP", pd0=predicate, ra=one, rb=other, icmp=_EQUAL)
 
 
+def product(target: int, one: int, other: int, third: int) -> Instr:
+    """Return an instruction: target = one times other + third, 32 bits."""
+    return make("IMAD", rd=target, ra=one, rb=other, rc=third)
+
+
+def high(target: int, source: int, number: int) -> Instr:
+    """Return an instruction: target = the upper word of source times number, both unsigned."""
+    return make("IMAD.HI", form=FORM_IMM, rd=target, ra=source, imm=number, rc=RZ, u32=1)
+
+
+def at_most(target: int, source: int, number: int) -> Instr:
+    """Return an instruction: target = the lesser of source and number, both unsigned."""
+    return make("IMNMX", form=FORM_IMM, rd=target, ra=source, imm=number, ps0=TRUE, u32=1)
+
+
+def at_least(target: int, source: int, number: int) -> Instr:
+    """Return an instruction: target = the greater of source and number, both unsigned."""
+    return make("IMNMX", form=FORM_IMM, rd=target, ra=source, imm=number, ps0=TRUE, ps0n=1, u32=1)
+
+
+def greater(target: int, one: int, other: int) -> Instr:
+    """Return an instruction: target = the greater of two registers, both unsigned."""
+    return make("IMNMX", rd=target, ra=one, rb=other, ps0=TRUE, ps0n=1, u32=1)
+
+
+def table(target: int, one: int, other: int, third: int, rows: int) -> Instr:
+    """Return an instruction: each bit of target is one of `rows`, chosen by a bit of each of three registers."""
+    return make("LOP3", rd=target, ra=one, rb=other, rc=third, lut=rows)
+
+
+def table_with(target: int, one: int, number: int, third: int, rows: int) -> Instr:
+    """Return the same with a number in place of the second register."""
+    return make("LOP3", form=FORM_IMM, rd=target, ra=one, imm=number, rc=third, lut=rows)
+
+
 def plus(target: int, source: int, number: int) -> Instr:
     """Return an instruction: target = source + number, 32 bits."""
     return make("IADD3", form=FORM_IMM, rd=target, ra=source, imm=number & _WHOLE, rc=RZ)

@@ -46,6 +46,7 @@ SAME_WORD = {
 SAME_STRING = {
     ("analysis/views/live_rows.py", "x"): "a mark in a table",
     ("report/views/live.py", "x"): "a mark in a table",
+    ("models/batches/order.py", "x"): "between the sides of a tile",
     ("report/views/dump.py", "guard"): "a kind of point in a web's dump",
     ("analysis/webs.py", "CALL"): "a constant's name in __all__",
     ("verify/lockstep.py", "match"): "a kind of step",
