@@ -144,6 +144,15 @@ sharing_option = click.option(
     "the share of a block's bytes that stays private (between 0 and 1); or the pairs of an SM, and the private bytes "
     "of a block, those of its slots included. They are run, so a launch is needed.",
 )
+block_order_option = click.option(
+    "--block-order",
+    metavar="off|auto|ORDER",
+    default=OFF,
+    show_default=True,
+    help="Let blocks work in another order on the launch's grid, so that neighbours run together: in tiles of W x H "
+    "blocks (tile:WxH), blocks with equal remainders one after the other (mod:M), N neighbours on the same SM "
+    "(stride:N); auto runs a few orders, and takes the fastest if it wins. Other grids keep their order.",
+)
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 emulate_option = click.option(
     "--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given)."

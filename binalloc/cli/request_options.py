@@ -14,6 +14,7 @@ from binalloc.cli.inputs import optional_profile, require_read_paper
 from binalloc.cli.options import (
     block_of,
     block_option,
+    block_order_option,
     emulate_option,
     inline_option,
     integer,
@@ -56,6 +57,7 @@ ROWS: dict[str, Decorator] = {
     "inline": inline_option,
     "multiplex": multiplex_option,
     "sharing": sharing_option,
+    "block_order": block_order_option,
     "schedulers": click.option(
         "--schedulers", type=SCHEDULER_NAMES, metavar="LIST",
         help="Warp schedulers under which versions of --sharing are run, by name.  [default: --scheduler if it is "
@@ -91,6 +93,7 @@ class GivenRequest:
     inline: str = ""  #: which calls are inlined first
     multiplex: str = ""  #: which versions are tried whose blocks use shared memory in turns
     sharing: str = OFF  #: which versions are tried whose blocks share memory two by two
+    block_order: str = OFF  #: in which other order blocks work
     schedulers: tuple[str, ...] | None = None  #: under which these are run
     whole_gpu: bool = False  #: whether an SM holds at most what it would get of the grid on the whole GPU
     explain: bool = False  #: whether spilled values are explained
@@ -117,6 +120,7 @@ class GivenRequest:
                 raise UsageError("--multiplex may take a version of other code, whose values --explain does not know",
                                  remedy="Leave out one of them.")  # fmt: skip
         self.require_sharing()
+        self.require_block_order()
         require_read_paper(self.readings, self.policy)
         block_of(self.block, "--block")
         if self.solver_limit is not None and self.allocator and self.allocator != CPSAT:
@@ -138,6 +142,16 @@ class GivenRequest:
                 raise UsageError(f"--sharing takes versions of other code, or blocks, than {option} asks for",
                                  remedy="Leave out one of them.")  # fmt: skip
 
+    def require_block_order(self) -> None:
+        """Raise UsageError if an order of blocks contradicts other options."""
+        if self.block_order == OFF:
+            return
+        for option, given in (("--multiplex", self.multiplexes), ("--sharing", self.shares),
+                              ("--explain", self.explain), ("--profile", self.profile is not None)):  # fmt: skip
+            if given:
+                raise UsageError(f"--block-order makes other code of the kernel, of which {option} knows nothing",
+                                 remedy="Leave out one of them.")  # fmt: skip
+
     def counted(self) -> Profile | None:
         """Load the profile; None if no file is named."""
         return optional_profile(self.profile)
@@ -150,7 +164,7 @@ class GivenRequest:
             name: getattr(self, name)
             for name in ("registers", "slots", "blocks", "solver_limit", "whole_gpu", "explain")
         }
-        named = ("policy", "allocator", "layout", "inline", "multiplex", "sharing")
+        named = ("policy", "allocator", "layout", "inline", "multiplex", "sharing", "block_order")
         found |= {name: getattr(self, name) or None for name in named}
         found["block"] = block_of(self.block, "--block")
         found["reading"] = reading_of(self.readings)

@@ -41,6 +41,7 @@ from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE
 
 if TYPE_CHECKING:
+    from binalloc.pipeline.block_order.choice import OrderChoice, Orderer
     from binalloc.pipeline.sharing.choice import PairsChoice, Sharer
     from binalloc.pipeline.sharing.paired import Paired
 
@@ -82,6 +83,7 @@ class Outcome:
     directives: KeptDirectives | None = None  #: the kernel's own directives, and what they cost
     turns: Turns | None = None  #: versions whose blocks use shared memory in turns; None if none were asked for
     pairs: PairsChoice | None = None  #: versions whose blocks share memory two by two; None if none were asked for
+    orders: OrderChoice | None = None  #: versions whose blocks work in another order; None if none were asked for
 
     @property
     def multiplexed(self) -> bool:
@@ -181,6 +183,12 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
         from binalloc.pipeline.sharing.choice import Sharer, require_shareable
 
         require_shareable(request, running)
+    orderer = None
+    if request.block_order != OFF:
+        from binalloc.pipeline.block_order.choice import Orderer
+
+        orderer = Orderer(module, request, running)
+        request = replace(request, sampled=False)
     try:
         original = Original(baseline(module, request))
     except Infeasible as e:
@@ -198,7 +206,22 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
         _take_turns(module, outcome)
     if sharer is not None:
         _share(outcome, sharer)
+    if orderer is not None:
+        _reorder(outcome, orderer)
     return outcome
+
+
+def _reorder(outcome: Outcome, orderer: Orderer) -> None:
+    """Put the version whose blocks work in another order in the place of the one without, if one is taken."""
+    without, speedup = outcome.rewritten, outcome.speedup
+    outcome.orders = choice = orderer.choose(outcome.request, outcome.given, without)
+    best = choice.best
+    if best is None or best.version is None:
+        return
+    outcome.rewritten, outcome.local, outcome.kept_original = best.version, None, False
+    outcome.same_results, outcome.reason = best.same, choice.reason
+    if best.version.cycles and without.cycles and speedup is not None:
+        outcome.parts = {"allocation": speedup, "block_order": without.cycles / best.version.cycles}
 
 
 def _share(outcome: Outcome, sharer: Sharer) -> None:
@@ -399,5 +422,7 @@ def add_provenance(outcome: Outcome, source: bytes) -> Module:
         return replace(module, provenance=[*module.provenance[:-1], record])
     if outcome.paired is not None:
         record |= outcome.paired.record.fields()
+    if outcome.orders is not None and outcome.orders.best is not None:
+        record |= outcome.orders.record(outcome.orders.best).fields()
     module.provenance = [*module.provenance, record]
     return module

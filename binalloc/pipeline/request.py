@@ -139,6 +139,9 @@ class Request:
     sharing: str = NO_PAIRS
     """Whether versions are tried, too, whose blocks share memory two by two: off; auto, for each number of pairs with
     the most private bytes; the share of a block's bytes that stays private; or PAIRS:BYTES."""
+    block_order: str = OFF
+    """Whether versions are tried, too, whose blocks work in another order on the launch's grid: off; auto, for a few
+    orders that fit the grid; or an order, as `models.batches.order` writes it."""
     schedulers: tuple[str, ...] = ()
     """Warp schedulers under which these versions are run. Empty: `owf`; where levels are searched, the options' own,
     too."""

@@ -12,11 +12,13 @@ from binalloc.report.multiplex import render_turns
 from binalloc.report.profile import profile_line
 from binalloc.report.table import table
 from binalloc.report.versions import solver_json, version_json
+from binalloc.report.views.block_order import render_block_order
 from binalloc.report.views.pairs import render_pairs
 
 if TYPE_CHECKING:
     from binalloc.pipeline.pipeline import Outcome, Tried, Version
     from binalloc.report.shapes.commands.multiplex import TurnsJson
+    from binalloc.report.shapes.parts.block_order import BlockOrderJson
     from binalloc.report.shapes.parts.pairs import PairsJson
     from binalloc.transform.allocate.functions.solver import SolverReport
 
@@ -41,16 +43,21 @@ _ROWS: tuple[
 )  # fmt: skip
 
 
-def render_outcome(outcome: Outcome, turns: TurnsJson | None = None, pairs: PairsJson | None = None) -> str:
+def render_outcome(
+    outcome: Outcome, turns: TurnsJson | None = None, pairs: PairsJson | None = None,
+    orders: BlockOrderJson | None = None,
+) -> str:  # fmt: skip
     """Return the original beside the rewrite, the verdict, the speedup with its factors, and the levels of a search.
 
     turns: versions whose blocks use shared memory in turns, as JSON; None if none were asked for. pairs: likewise those
-    whose blocks share it two by two.
+    whose blocks share it two by two. orders: likewise those whose blocks work in another order.
     """
     request = outcome.request
     answer, versions = ("", "") if turns is None else render_turns(request.kernel, request.machine.name, turns)
     if pairs is not None:
         answer, versions = render_pairs(request.kernel, request.machine.name, pairs)
+    if orders is not None:
+        answer, versions = render_block_order(request.kernel, request.machine.name, orders)
     lines = [f"{answer}\n" if answer else ""]
     lines.append(f"{request.kernel} on {request.machine.name}, allocator {request.allocator}\n\n")
     lines.append(_side_by_side(outcome))

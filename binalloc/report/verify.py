@@ -65,6 +65,8 @@ def _turns(found: TurnsProof) -> ProvenTurnsJson:
         "missing": found.missing or None,
         "sharing": found.sharing or None,
         "by_symbol": found.by_symbol,
+        "order": found.order or None,
+        "grid": None if found.grid is None else list(found.grid),
     }
 
 
@@ -161,6 +163,8 @@ def _turns_line(one: ProvenTurnsJson, checked: bool | None) -> str:
     """Return a line that says whether a kernel's scheme is proven. checked: whether binaries are what schemes make."""
     block = " x ".join(map(str, one["block"]))
     verdict = f"proven for blocks of {block}" if one["proven"] else "NOT proven"
+    if one["proven"] and one["order"] is not None:
+        verdict = "proven"
     if one["proven"] and checked is False:
         verdict = f"what its record describes is {verdict}"
     if one["proven"] and one["by_symbol"]:
@@ -168,6 +172,8 @@ def _turns_line(one: ProvenTurnsJson, checked: bool | None) -> str:
     how = f"blocks use shared memory in turns, {one['scheme']}"
     if one["sharing"] is not None:
         how = f"blocks share memory two by two, {one['sharing']}"
+    elif one["order"] is not None and one["grid"] is not None:
+        how = f"blocks work in order {one['order']} on a grid of {' x '.join(map(str, one['grid']))}"
     elif one["scheme"] == "overlay":
         how = "variables lie over one another in shared memory"
     return f"{one['kernel']}: {how}: {verdict}\n"

@@ -8,6 +8,7 @@ from binalloc.pipeline.steps.row import known
 from binalloc.report.directives import directives_json
 from binalloc.report.multiplex import turns_json
 from binalloc.report.profile import profile_json
+from binalloc.report.views.block_order import block_order_json
 from binalloc.report.views.pairs import pairs_json
 
 if TYPE_CHECKING:
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from binalloc.transform.allocate.functions.solver import SolverReport
 
 FACTORS: tuple[
-    Literal["occupancy", "local_traffic", "slots", "spills", "allocation", "turns", "scheduler", "pairs"], ...
+    Literal[
+        "occupancy", "local_traffic", "slots", "spills", "allocation", "turns", "scheduler", "pairs", "block_order"
+    ],
+    ...,
 ] = (
-    "occupancy", "local_traffic", "slots", "spills", "allocation", "turns", "scheduler", "pairs",
+    "occupancy", "local_traffic", "slots", "spills", "allocation", "turns", "scheduler", "pairs", "block_order",
 )  # fmt: skip
 """Factors that a speedup may have (`split_speedup` in `pipeline/pipeline.py`), in the order of the report."""
 
@@ -141,6 +145,8 @@ def outcome_to_dict(outcome: Outcome, names: Mapping[str, str] | None = None) ->
     if outcome.pairs is not None:
         without = version_json(outcome.pairs.without.row())
         found["pairs"] = pairs_json(outcome.pairs, known(outcome.original.cycles), without)
+    if outcome.orders is not None:
+        found["block_order"] = block_order_json(outcome.orders, request.options.sms)
     return found
 
 

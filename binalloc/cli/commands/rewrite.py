@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 @json_option
 @request_options(
     "registers", "slots", "blocks", "automatic", "block", "policy", "readings", "allocator", "solver_limit", "layout",
-    "profile", "inline", "multiplex", "sharing", "schedulers", "whole_gpu", "explain", "emulate",
+    "profile", "inline", "multiplex", "sharing", "block_order", "schedulers", "whole_gpu", "explain", "emulate",
 )
-@run_options("skews", "host_steps")
+@run_options("skews", "host_steps", "sms")
 def rewrite(source: GivenSource, output: str | None, as_json: bool, wanted: GivenRequest, options: RunOptions) -> None:
     """Rewrite a kernel for a register budget, for a number of blocks, or for the best number; prove and measure it. If
     the launch file has a sequence of launches, rewrite each of its kernels, or only the one that --kernel names.
@@ -105,7 +105,7 @@ def _print(module: Module, outcome: Outcome, chosen: str, output: str | None, *,
         }
         print_json(found)
     elif output != "-":
-        say(render_outcome(outcome, shown.get("turns"), shown.get("pairs")))
+        say(render_outcome(outcome, shown.get("turns"), shown.get("pairs"), shown.get("block_order")))
         if values is not None:
             say(render_explanation(values, rewritten.copies))
         if output is None and outcome.verified:

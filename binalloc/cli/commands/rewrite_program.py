@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from binalloc.launch.program.types import Program
     from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson
 
-_OF_ONE = ("skews", "explain", "profile", "block", "multiplex", "sharing", "schedulers")
+_OF_ONE = ("skews", "explain", "profile", "block", "multiplex", "sharing", "block_order", "schedulers")
 """Options that have no meaning for a sequence: they concern one launch or one kernel."""
 
 
@@ -26,8 +26,9 @@ def refuse_for_program(given: dict[str, Any], program: Program) -> None:
     """Raise UsageError for options that mean nothing for a sequence of launches. given: the command's parameters."""
     for name in _OF_ONE:
         if given[name] and given[name] != OFF:
+            option = f"--{name.replace('_', '-')}"
             raise UsageError(
-                f"--{name} applies to one launch only, and the launch file has a sequence", file=program.path,
+                f"{option} applies to one launch only, and the launch file has a sequence", file=program.path,
                 expected="a launch file of one launch",
             )  # fmt: skip
     if given["emulate"] is False:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.pairs import OFF
+from binalloc.pipeline.proving.orders import prove_orders
 from binalloc.pipeline.proving.overlays import OVERLAY, prove_overlays
 from binalloc.pipeline.proving.pairs import judge_as_it_is, prove_pairs, releases_without_record
 from binalloc.pipeline.proving.turns import Three, TurnsProof, prove_turns
@@ -51,7 +52,8 @@ def prove_kernels(
     made, turns = prove_turns(old, new, names, machine)
     made, over = prove_overlays(made, new, names)
     made, pairs = prove_pairs(made, new, names, machine)
-    turns += over + pairs
+    made, ordered = prove_orders(made, new, names)
+    turns += over + pairs + ordered
     lost = [one.missing for one in turns if one.missing]
     if any(one.module is None for one in turns):
         return SymbolicProof(names, [], lost, [], _hint(old, new), turns)
@@ -60,6 +62,8 @@ def prove_kernels(
         kernels = quoted(", ".join(one.kernel for one in turns))
         if all(one.scheme == OVERLAY for one in turns):
             what = "whose variables lie over one another"
+        elif all(one.order for one in turns):
+            what = "whose blocks work in another order"
         else:
             what = f"whose blocks {'share memory' if all(one.sharing for one in turns) else 'take turns'}"
         made_again = f"the kernel {what}, made again by its record"

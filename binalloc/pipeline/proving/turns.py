@@ -36,6 +36,8 @@ class TurnsProof:
     module: Module | None
     sharing: str = ""  #: pairs and private bytes where blocks share memory two by two, "" for schemes in turns
     by_symbol: int = 0  #: accesses that the proof takes C's rule of
+    order: str = ""  #: the order in which blocks work, "" for the order as it is
+    grid: Three | None = None  #: blocks of the only grid on which they do so; None without an order
 
     @property
     def proven(self) -> bool:

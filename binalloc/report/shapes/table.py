@@ -27,6 +27,7 @@ from binalloc.report.shapes.commands.small import AsmJson, DiffJson, DisasmJson,
 from binalloc.report.shapes.commands.sweep import SweepJson, SweepRowJson
 from binalloc.report.shapes.commands.verify import VerifyJson
 from binalloc.report.shapes.parts.annotation import AnnotationJson
+from binalloc.report.shapes.parts.block_order import BlockOrderJson
 from binalloc.report.shapes.parts.common import ErrorDetails, ErrorJson
 from binalloc.report.shapes.parts.counters import CountersJson
 from binalloc.report.shapes.parts.files import BaselineFile, ProfileFile, SeriesFile
@@ -159,6 +160,15 @@ kernel on a machine. This object has these limits, and the cost of obeying them.
         (PairsJson,),
         """\
 `rewrite` and `recommend` print this object with `--sharing`.
+""",
+        level=3,
+        printed=False,
+    ),
+    Section(
+        "block order",
+        (BlockOrderJson,),
+        """\
+`rewrite` prints this object with `--block-order`.
 """,
         level=3,
         printed=False,

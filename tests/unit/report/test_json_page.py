@@ -79,7 +79,7 @@ def test_what_is_in_a_shape_is_printed(name: str, answers: Answers) -> None:
     # paper's first machine alone.
     unseen = re.compile(
         r".*parts\.spills|.*turns\.schemes\[\]\.divided\[\]\..*|recommendations\[\]\.turns\.(chosen|launch)\..*"
-        r"|rows\[\]\.parts\.(allocation|turns|scheduler|pairs)|(.*\.)?chosen\.own_words|kernels\[\]\.auto\.\w+\.own_words"
+        r"|rows\[\]\.parts\.(allocation|turns|scheduler|pairs|block_order)|(.*\.)?chosen\.own_words|kernels\[\]\.auto\.\w+\.own_words"
         r"|.*turns\.own\..*|curves\[\]\..*|varied\[\]\.free\..*"
     )
     # any command's stopped run has what `run` has

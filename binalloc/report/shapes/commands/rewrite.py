@@ -7,6 +7,7 @@ from typing import Annotated, NotRequired
 from typing_extensions import TypedDict
 
 from binalloc.report.shapes.commands.multiplex import WithTurns
+from binalloc.report.shapes.parts.block_order import WithBlockOrder
 from binalloc.report.shapes.parts.common import BothCounts, MachineFrom, Versioned, WeighingProfile
 from binalloc.report.shapes.parts.pairs import WithPairs
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, SpeedupParts, VersionJson
@@ -119,7 +120,7 @@ class SpilledValue(TypedDict):
     why: Annotated[list[SpillReason], says("why the value was chosen, one entry for each round of spilling")]
 
 
-class OutcomeJson(WithTurns, WithPairs):
+class OutcomeJson(WithTurns, WithPairs, WithBlockOrder):
     """These fields describe the rewrite of one launch."""
 
     kernel: Annotated[str, says("name of the kernel")]

@@ -109,14 +109,14 @@ class LimitJson(TypedDict):
 
 
 class ProvenTurnsJson(TypedDict):
-    """This object says what is proven of a kernel whose blocks use shared memory in turns, or share it two by two."""
+    """This object says what is proven of a kernel that a record says was changed in front of allocation."""
 
     kernel: Annotated[str, says("name of the kernel")]
     scheme: Annotated[
         str,
         says(
             "the version that it is by the binary's record, as `multiplex` names it in its table; `share` with pairs "
-            "and private bytes; or `overlay`"
+            "and private bytes; `overlay`; or `block order`"
         ),
     ]
     block: Annotated[list[int], says("threads of the original's blocks along x, y and z; of others nothing is proven")]
@@ -130,6 +130,10 @@ class ProvenTurnsJson(TypedDict):
     ]
     by_symbol: Annotated[
         int, says("accesses of which the proof takes that they stay in the variables that their addresses come from")
+    ]
+    order: Annotated[str | None, says("order in which blocks work; null where it is the order as it is")]
+    grid: Annotated[
+        list[int] | None, says("blocks along x, y and z of the grid on which they do; null without an order")
     ]
 
 
@@ -162,7 +166,10 @@ class ProvenJson(TypedDict):
     findings: Annotated[list[str], says("a sentence for each thing that is not proven")]
     turns: Annotated[
         list[ProvenTurnsJson],
-        says("kernels whose blocks use shared memory in turns, or share it two by two, by the rewritten one's record"),
+        says(
+            "kernels whose blocks use shared memory in turns, share it two by two or work in another order, or whose "
+            "variables lie over one another, by the rewritten one's record"
+        ),
     ]
     notes: Annotated[list[str], says("a sentence for each read of a value that the original may not have written")]
     control_codes: Annotated[ControlCodesJson, says("results of the hazard check of the rewritten binary")]

@@ -223,7 +223,7 @@ class SpeedupParts(TypedDict):
             float,
             says(
                 "speedup of the version without; in place of all others where a version was taken whose blocks use "
-                "shared memory in turns, or share it two by two"
+                "shared memory in turns, share it two by two, or work in another order"
             ),
         ]
     ]
@@ -241,4 +241,7 @@ class SpeedupParts(TypedDict):
     ]
     pairs: NotRequired[
         Annotated[float, says("speedup of pairs under their scheduler; left out where blocks share nothing")]
+    ]
+    block_order: NotRequired[
+        Annotated[float, says("speedup of the order of blocks; left out where blocks work in the order as it is")]
     ]

@@ -222,6 +222,7 @@ class Lines:
                 ["rewrite", new("bounded.ptx"), "--blocks", "2"],
                 ["rewrite", *self._turning, "-o", new("turns.loom")],
                 ["rewrite", *_SHARED, "--registers", "10", "--sharing", "auto"],
+                ["rewrite", loom("matmul"), *launch("matmul"), "--registers", "45", "--block-order", "mod:2"],
             ],
             "inspect": lambda: [
                 ["inspect", file("rewritten.loom"), *views],

@@ -1,0 +1,253 @@
+"""This module chooses between the best version of a kernel and versions whose blocks work in another order.
+
+Needs a laid-out module, a request with a launch, and, where versions are run, the run of the version without. Each
+order is made of the input, proven, allocated for the registers and slots of that version, proven again, and run on the
+same launch and machine. Leaves what each order gives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from binalloc.emulator.host.figures.skew import LIMIT
+from binalloc.errors import BinallocError, Hint, KernelFault, LimitHit, Refused, UsageError
+from binalloc.isa.instruction import Module
+from binalloc.models.batches.order import MODULUS, STRIDE, TILE, BlockOrder, Three
+from binalloc.models.machines.occupancy import registers_for_blocks
+from binalloc.pipeline.block_order.record import OrderRecord
+from binalloc.pipeline.directives import obeyed
+from binalloc.pipeline.request import Preparations, Request
+from binalloc.pipeline.steps.build import build_unproven
+from binalloc.pipeline.steps.holding import hold
+from binalloc.pipeline.steps.kernels import kernel_use
+from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.proof import prove
+from binalloc.pipeline.steps.version import Version
+from binalloc.pipeline.turns import OFF
+from binalloc.printable import count
+from binalloc.transform.allocators.table import BASELINE
+from binalloc.transform.block_order.renumber import block_reads, renumber_blocks, require_movable
+from binalloc.verify.block_order.check import check_order
+
+AUTO = "auto"
+_TRAFFIC = "dram_bytes"  # counter of bytes that DRAM moved
+WORTH = 1 + LIMIT
+"""An order that is faster by less is taken for its memory traffic alone: so much do cycles change if blocks start a
+little later."""
+SLOWER, FEWER = 0.99, 0.9
+"""An order is taken for its traffic if it is this much as fast at least, and if DRAM moves this share of the bytes at
+most. Chosen by hand: a tenth of the traffic is more than all caches' luck, and worth a hundredth of the time."""
+TILES = ((2, 2), (4, 4), (8, 8), (16, 16), (4, 8), (8, 4))
+STRIDES = (2, 4, 8)
+"""Tiles in blocks, and strides, that `auto` tries where they fit the grid. Chosen by hand: from the smallest that share
+anything to as many blocks as the SMs of today's GPUs hold at once."""
+
+
+@dataclass(frozen=True)
+class TriedOrder:
+    """This record has what one order gives."""
+
+    order: BlockOrder
+    version: Version | None = None  #: without its results, unless it is the one taken; None if there is none
+    words: int = 0  #: that were inserted in front of allocation
+    same: bool | None = None  #: whether it left the original's results; None where it was not run
+    refused: str = ""  #: why there is no version, or why it may not be taken
+
+    @property
+    def cycles(self) -> int | None:
+        """Return the emulated cycles; None if it was not run."""
+        return None if self.version is None else self.version.cycles
+
+    @property
+    def dram_bytes(self) -> int:
+        """Return the bytes that DRAM moved in its run, 0 if it was not run."""
+        return 0 if self.version is None else self.version.stats.get(_TRAFFIC, 0)
+
+
+@dataclass(frozen=True)
+class OrderChoice:
+    """A choice has what orders of blocks gave beside the version without."""
+
+    asked: str  #: the option
+    grid: Three
+    sms: int  #: to which the machine deals blocks in turn
+    without: Version
+    tried: list[TriedOrder]
+    best: TriedOrder | None  #: the one that was taken; None if none is worth it
+    reason: str  #: why it was taken, or why none was, in words
+
+    def record(self, taken: TriedOrder) -> OrderRecord:
+        """Return what the binary says of the order."""
+        return OrderRecord(taken.order, self.grid, self.sms)
+
+
+def candidates(grid: Three, sms: int, dealt_to: int) -> list[BlockOrder]:
+    """Return the orders that `auto` tries on a grid. sms: of the machine. dealt_to: SMs that are emulated; strides need
+    all of the machine's."""
+    found = [BlockOrder(TILE, wide, high) for wide, high in TILES if wide < grid[0] and high <= grid[1]]
+    if min(grid[:2]) > 1:
+        found.append(BlockOrder(MODULUS, grid[0]))
+    if dealt_to == sms:
+        found += [BlockOrder(STRIDE, stride) for stride in STRIDES]
+    return [order for order in found if order.moves(grid, sms)]
+
+
+class Orderer:
+    """An orderer tries orders of the blocks of one kernel. running: versions are emulated.
+
+    Raises UsageError if the request contradicts itself or names no order of the launch's grid, and Refused if blocks
+    may not change their order.
+    """
+
+    def __init__(self, module: Module, request: Request, running: bool) -> None:
+        asked = request.block_order
+        _require_alone(request)
+        if request.launch is None or (asked == AUTO and not running):
+            what = "{block_order} orders the blocks of one grid" if asked != AUTO else "{block_order} auto runs orders"
+            raise UsageError(Hint(what), expected="a launch file",
+                             remedy=Hint("Give {launch}, or leave out {block_order}."))  # fmt: skip
+        launch = request.launch
+        self.module, self.running, self.grid = module, running, launch.grid
+        self.sms = request.machine.chip.sms
+        if asked == AUTO:
+            self.orders = candidates(self.grid, self.sms, request.options.sms)
+        else:
+            self.orders = [BlockOrder.parse(asked, math.prod(self.grid), Hint("{block_order}"))]
+        if launch.cooperative:
+            raise Refused("the launch is cooperative: its blocks wait for one another", place=request.kernel,
+                          found="a cooperative launch", expected="independent blocks",
+                          remedy="Leave the order of its blocks as it is.")  # fmt: skip
+        self.program = require_movable(module, request.kernel, self.grid)
+
+    def choose(self, request: Request, original: Version, without: Version) -> OrderChoice:
+        """Return the choice. original: the input as it came. without: the version in the order of the input. Both have
+        been run, if anything is."""
+        choice = OrderChoice(request.block_order, self.grid, self.sms, without, [], None, "")
+        if reason := self._nothing():
+            return replace(choice, reason=reason)
+        found: list[TriedOrder] = []
+        for order in self.orders:
+            request.progress(f"{request.kernel}: blocks in order {order}")
+            found.append(self._tried(order, request, original, without))
+            found = _lean(found, without)
+        choice = replace(choice, tried=[_without_results(one) for one in found])
+        if request.block_order != AUTO:
+            if found[0].refused:
+                raise Refused(f"no version with blocks in order {self.orders[0]}", place=request.kernel,
+                              found=found[0].refused)  # fmt: skip
+            return replace(choice, best=found[0], reason=f"blocks in order {found[0].order}, as asked")
+        best = winner(found, without)
+        return replace(choice, best=best, reason=_reason(best, found, without))
+
+    def _nothing(self) -> str:
+        """Return why no order can change anything, "" if one can."""
+        if not any(block_reads(self.program).values()):
+            return "the kernel never asks for its block, so that all blocks do the same"
+        if not any(order.moves(self.grid, self.sms) for order in self.orders):
+            what = str(self.orders[0]) if len(self.orders) == 1 else "every order that is tried"
+            return f"on a grid of {' x '.join(map(str, self.grid))} blocks {what} is the order as it is"
+        return ""
+
+    def _tried(self, order: BlockOrder, request: Request, original: Version, without: Version) -> TriedOrder:
+        """Return what an order gives, after its run if versions are run."""
+        try:
+            made = renumber_blocks(self.program, order, self.grid, self.sms)
+            self._require_proof(made.module, request, order)
+            version = _allocated(made.module, request, without)
+            found = TriedOrder(order, version, made.words)
+            if not self.running:
+                return found
+            version = measure(version, request)
+        except (KernelFault, LimitHit) as error:
+            return TriedOrder(order, refused=error.message)
+        except Refused as error:
+            if request.block_order != AUTO:
+                raise
+            return TriedOrder(order, refused=_said(error))
+        same = same_results(request, original, version)
+        refused = "other results than the original's" if same is False else ""
+        return replace(found, version=version, same=same, refused=refused)
+
+    def _require_proof(self, made: Module, request: Request, order: BlockOrder) -> None:
+        """Raise Refused without a proof that blocks work in an order, and do the same otherwise."""
+        report = check_order(self.module, made, request.kernel, str(order), self.grid, self.sms)
+        if report.ok:
+            return
+        known = report.errors[0].kind in ("waits", "limit", "not proven")
+        raise Refused(
+            f"the order of blocks could not be proven right ({count(len(report.errors), 'finding')})",
+            place=str(report.errors[0]),
+            remedy="Leave the order of its blocks as it is." if known else "This is a defect of binalloc.",
+        )
+
+
+def _require_alone(request: Request) -> None:
+    """Raise UsageError if the request asks for something else that makes other code."""
+    for name, asked in (("multiplex", request.multiplex != OFF), ("sharing", request.sharing != OFF),
+                        ("explain", request.explain), ("profile", request.profile is not None)):  # fmt: skip
+        if asked:
+            raise UsageError(Hint(f"{{block_order}} makes other code of the kernel, of which {{{name}}} knows nothing"),
+                             remedy="Leave out one of them.")  # fmt: skip
+
+
+def _allocated(made: Module, request: Request, without: Version) -> Version:
+    """Return the version of other code with as many blocks, registers and slots as the one without, proven against that
+    code."""
+    asked = replace(request, prepared=Preparations())
+    use = kernel_use(without.module.function(request.kernel), request.launch, request.block)
+    bounds: Sequence[int | None] = (
+        registers_for_blocks(request.machine, use, without.blocks_per_sm),
+        request.machine.limits.registers_per_thread, request.registers, obeyed(made, asked).registers,
+    )  # fmt: skip
+    most = min(bound for bound in bounds if bound)
+    version = build_unproven(made, asked, most, without.slots, without.allocator or BASELINE)
+    with contextlib.suppress(Refused):  # then more blocks are resident
+        version = hold(made, version, asked, without.blocks_per_sm)
+    return prove(made, asked, version)
+
+
+def winner(found: Sequence[TriedOrder], without: Version) -> TriedOrder | None:
+    """Return the order that wins: the fastest, or else that with the least memory traffic; None if none wins."""
+    usable = [one for one in found if not one.refused and one.cycles]
+    cycles, traffic = without.cycles or 0, without.stats.get(_TRAFFIC, 0)
+    fast = [one for one in usable if cycles >= WORTH * (one.cycles or 0)]
+    if fast:
+        return min(fast, key=lambda one: one.cycles or 0)
+    lean = [one for one in usable
+            if cycles >= SLOWER * (one.cycles or 0) and one.dram_bytes <= FEWER * traffic]  # fmt: skip
+    return min(lean, key=lambda one: (one.dram_bytes, one.cycles), default=None)
+
+
+def _lean(found: Sequence[TriedOrder], without: Version) -> list[TriedOrder]:
+    """Return the records with the contents of memory for the order alone that wins of them."""
+    best = winner(found, without)
+    return [one if one is best or len(found) == 1 else _without_results(one) for one in found]
+
+
+def _reason(best: TriedOrder | None, found: Sequence[TriedOrder], without: Version) -> str:
+    """Return why an order was taken, or why none was."""
+    usable = [one for one in found if not one.refused and one.cycles]
+    if not usable:
+        return found[-1].refused
+    shown = best or min(usable, key=lambda one: one.cycles or 0)
+    speed = f"{(without.cycles or 0) / (shown.cycles or 1):.3f} times as fast as in the order as it is"
+    traffic = f"{shown.dram_bytes:,} bytes of DRAM instead of {without.stats.get(_TRAFFIC, 0):,}"
+    if best is not None:
+        return f"blocks in order {best.order}, {speed}, with {traffic}"
+    return (f"the fastest, {shown.order}, is {speed}, with {traffic}; an order wins from {WORTH:.2f} on, or from "
+            f"{SLOWER:.2f} on with {1 - FEWER:.0%} fewer bytes of DRAM")  # fmt: skip
+
+
+def _without_results(found: TriedOrder) -> TriedOrder:
+    """Return the record without the contents of memory, which may be large."""
+    if found.version is None:
+        return found
+    return replace(found, version=replace(found.version, buffers={}, globals={}, counts={}))
+
+
+def _said(error: BinallocError) -> str:
+    """Return an error in words for a sentence of a report."""
+    return error.message if error.found is None else f"{error.message}: {error.found}"
