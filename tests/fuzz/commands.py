@@ -28,6 +28,11 @@ OUTPUTS = (*["out.loom"] * 40, "-", "-", ".", "..", "", "missing/out", "/", "out
 
 SHARINGS = ("auto", "off", "0.1", "1/3", "1:64", "2:100", "0", "1", "1:", ":8", *STRINGS[:3], *INTEGERS)
 
+ORDERS = (
+    "auto", "tile:2x2", "tile:1x3", "mod:2", "stride:1", "off", "tile:", "tile:0x0", "tile:2x2x2", "mod:-1",
+    *STRINGS[:3], *INTEGERS,
+)  # fmt: skip
+
 Case = tuple[list[str], bytes]
 
 
@@ -152,7 +157,8 @@ def _rewrite(m: Making) -> list[str]:
     out += m.profile(0.2) + m.maybe(0.2, "--inline", m.rng.choice((*WAYS, m.rng.choice(STRINGS))))
     out += m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate") + m.maybe(0.3, "--explain")
     out += m.maybe(0.1, "--multiplex", m.rng.choice((*MULTIPLEX, m.rng.choice(STRINGS)))) + m.maybe(0.05, "--whole-gpu")
-    out += m.maybe(0.2, "--sharing", m.rng.choice(SHARINGS))
+    out += m.maybe(0.2, "--sharing", m.rng.choice(SHARINGS)) + m.maybe(0.3, "--block-order", m.rng.choice(ORDERS))
+    out += m.maybe(0.05, "--sms", m.rng.choice(("1", "2", m.integer())))
     out += m.maybe(0.05, "--schedulers", m.rng.choice(("owf", "lrr,oldest", *STRINGS[:2])))
     return out + m.maybe(0.3, "--allocator", m.rng.choice((*HEURISTICS, m.rng.choice(STRINGS))))
 

@@ -2,7 +2,8 @@
 
 Needs a laid-out module, a request with a launch, and, where versions are run, the run of the version without. Each
 order is made of the input, proven, allocated for the registers and slots of that version, proven again, and run on the
-same launch and machine. Leaves what each order gives.
+same launch and machine. Where there are many orders of a large grid, all run on the blocks that are dealt first, and
+the two best of them on the whole grid. Leaves what each order gives.
 """
 
 from __future__ import annotations
@@ -32,6 +33,13 @@ from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.block_order.renumber import block_reads, renumber_blocks, require_movable
 from binalloc.verify.block_order.check import check_order
 
+WAVES, ROWS = 4, 16
+"""The part of a grid on which many orders run has this number times the blocks that SMs hold, and so many of its rows.
+Chosen by hand: fewer waves are still in step, and the highest tiles have as many rows."""
+FINALISTS = 2
+"""So many of them run on the whole grid: the fastest on the part, and the leanest of the others."""
+LARGE = 3
+"""A grid is large if it has this number of such parts: in smaller ones little time is saved."""
 AUTO = "auto"
 _TRAFFIC = "dram_bytes"  # counter of bytes that DRAM moved
 WORTH = 1 + LIMIT
@@ -55,6 +63,7 @@ class TriedOrder:
     words: int = 0  #: that were inserted in front of allocation
     same: bool | None = None  #: whether it left the original's results; None where it was not run
     refused: str = ""  #: why there is no version, or why it may not be taken
+    part: tuple[int, int] | None = None  #: cycles and bytes of DRAM on a part of the grid; None where it was not run so
 
     @property
     def cycles(self) -> int | None:
@@ -78,6 +87,7 @@ class OrderChoice:
     tried: list[TriedOrder]
     best: TriedOrder | None  #: the one that was taken; None if none is worth it
     reason: str  #: why it was taken, or why none was, in words
+    part: int | None = None  #: blocks on which all orders were run, and the two best alone on all; None: each on all
 
     def record(self, taken: TriedOrder) -> OrderRecord:
         """Return what the binary says of the order."""
@@ -128,12 +138,16 @@ class Orderer:
         choice = OrderChoice(request.block_order, self.grid, self.sms, without, [], None, "")
         if reason := self._nothing():
             return replace(choice, reason=reason)
-        found: list[TriedOrder] = []
-        for order in self.orders:
-            request.progress(f"{request.kernel}: blocks in order {order}")
-            found.append(self._tried(order, request, original, without))
-            found = _lean(found, without)
-        choice = replace(choice, tried=[_without_results(one) for one in found])
+        part = self._part(request, without)
+        found = [self._made(order, request, without) for order in self.orders]
+        if part is not None:
+            found = _finalists([self._on_part(one, request, part) for one in found])
+        for k, one in enumerate(found):
+            if self.running and one.version is not None and not one.refused:
+                found[k] = self._measured(one, request, original)
+                found = _lean(found, without)
+        blocks = None if part is None else len(part)
+        choice = replace(choice, tried=[_without_results(one) for one in found], part=blocks)
         if request.block_order != AUTO:
             if found[0].refused:
                 raise Refused(f"no version with blocks in order {self.orders[0]}", place=request.kernel,
@@ -146,30 +160,52 @@ class Orderer:
         """Return why no order can change anything, "" if one can."""
         if not any(block_reads(self.program).values()):
             return "the kernel never asks for its block, so that all blocks do the same"
+        if not self.orders:
+            return f"no order that {AUTO} tries fits a grid of {' x '.join(map(str, self.grid))} blocks"
         if not any(order.moves(self.grid, self.sms) for order in self.orders):
-            what = str(self.orders[0]) if len(self.orders) == 1 else "every order that is tried"
-            return f"on a grid of {' x '.join(map(str, self.grid))} blocks {what} is the order as it is"
+            return f"on a grid of {' x '.join(map(str, self.grid))} blocks {self.orders[0]} is the order as it is"
         return ""
 
-    def _tried(self, order: BlockOrder, request: Request, original: Version, without: Version) -> TriedOrder:
-        """Return what an order gives, after its run if versions are run."""
+    def _part(self, request: Request, without: Version) -> range | None:
+        """Return the dealt blocks on which all orders are run first; None where each is run on all at once."""
+        part = max(WAVES * without.blocks_per_sm * request.options.sms, ROWS * self.grid[0])
+        large = math.prod(self.grid) >= LARGE * part
+        return range(part) if self.running and len(self.orders) > FINALISTS and large else None
+
+    def _made(self, order: BlockOrder, request: Request, without: Version) -> TriedOrder:
+        """Return the proven version of an order, or why there is none."""
+        request.progress(f"{request.kernel}: blocks in order {order}")
         try:
             made = renumber_blocks(self.program, order, self.grid, self.sms)
             self._require_proof(made.module, request, order)
-            version = _allocated(made.module, request, without)
-            found = TriedOrder(order, version, made.words)
-            if not self.running:
-                return found
-            version = measure(version, request)
-        except (KernelFault, LimitHit) as error:
-            return TriedOrder(order, refused=error.message)
-        except Refused as error:
+            return TriedOrder(order, _allocated(made.module, request, without), made.words)
+        except (Refused, LimitHit) as error:
             if request.block_order != AUTO:
                 raise
             return TriedOrder(order, refused=_said(error))
+
+    def _on_part(self, one: TriedOrder, request: Request, part: range) -> TriedOrder:
+        """Return the record after a run of a part of the grid."""
+        if one.version is None:
+            return one
+        request.progress(f"{request.kernel}: blocks in order {one.order}, {len(part):,} of them")
+        try:
+            ran = measure(one.version, request, only=part)
+        except (KernelFault, LimitHit) as error:
+            return replace(one, refused=error.message)
+        return replace(one, part=(ran.cycles or 0, ran.stats.get(_TRAFFIC, 0)))
+
+    def _measured(self, one: TriedOrder, request: Request, original: Version) -> TriedOrder:
+        """Return the record after a run of the whole grid."""
+        assert one.version is not None
+        request.progress(f"{request.kernel}: blocks in order {one.order}")
+        try:
+            version = measure(one.version, request)
+        except (KernelFault, LimitHit) as error:
+            return replace(one, refused=error.message)
         same = same_results(request, original, version)
         refused = "other results than the original's" if same is False else ""
-        return replace(found, version=version, same=same, refused=refused)
+        return replace(one, version=version, same=same, refused=refused)
 
     def _require_proof(self, made: Module, request: Request, order: BlockOrder) -> None:
         """Raise Refused without a proof that blocks work in an order, and do the same otherwise."""
@@ -207,6 +243,17 @@ def _allocated(made: Module, request: Request, without: Version) -> Version:
     with contextlib.suppress(Refused):  # then more blocks are resident
         version = hold(made, version, asked, without.blocks_per_sm)
     return prove(made, asked, version)
+
+
+def _finalists(found: Sequence[TriedOrder]) -> list[TriedOrder]:
+    """Return the records with a reason for all that are not run on the whole grid: all but the fastest on a part of it,
+    and the leanest of the others."""
+    usable = [one for one in found if one.part is not None]
+    fastest = sorted(usable, key=lambda one: one.part or (0, 0))[:1]
+    others = [one for one in usable if one not in fastest]
+    leanest = sorted(others, key=lambda one: (one.part or (0, 0))[::-1])[:1]
+    left = "neither the fastest nor the leanest on a part of the grid"
+    return [one if one in (*fastest, *leanest) or one.refused else replace(one, refused=left) for one in found]
 
 
 def winner(found: Sequence[TriedOrder], without: Version) -> TriedOrder | None:

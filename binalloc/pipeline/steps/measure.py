@@ -25,12 +25,14 @@ def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
 
 
 def measure(
-    version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
-) -> Version:
+    version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None,
+    only: range | None = None,
+) -> Version:  # fmt: skip
     """Return the version with cycles, statistics and output buffers of an emulated run. Needs a launch.
 
     If the request is `sampled`, only parts of a large grid are run, and there are only cycles and statistics
-    (`sampling`). blocks: upper limit on resident blocks. ideal_blocks: resident blocks as if registers were free.
+    (`sampling`). blocks: upper limit on resident blocks. ideal_blocks: resident blocks as if registers were free. only:
+    the dealt blocks that are run, without delays; None for all.
     """
     from binalloc.emulator.runs.run import Result, run_launch
 
@@ -55,8 +57,8 @@ def measure(
             if sampled is not None:
                 found = replace(version, cycles=sampled.cycles, stats=sampled.stats, sampled=sampled)
                 return replace(found, counts=sampled.counts)
-        result = measured()
-        skewed = skewed_cycles(lambda seed: measured(seed).cycles, options.skews)
+        result = measured(only=only)
+        skewed = skewed_cycles(lambda seed: measured(seed).cycles, 0 if only is not None else options.skews)
     return replace(
         version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals,
         printed=result.printed, skewed=skewed, counts=result.counts,

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.parts.block_order import BlockOrderJson, OrderFigures, TriedOrderJson
 
 
+_COLUMNS = ("cycles", "DRAM bytes", "activations", "L2 hits", "hit rate", "speedup", "inserted")
+
+
 def block_order_json(found: OrderChoice, emulated: int) -> BlockOrderJson:
     """Return a choice as JSON. emulated: SMs of the runs."""
     best, cycles = found.best, found.without.cycles
@@ -24,6 +27,7 @@ def block_order_json(found: OrderChoice, emulated: int) -> BlockOrderJson:
         "emulated_sms": emulated,
         "chosen": None if best is None else str(best.order),
         "speedup": gain,
+        "part_blocks": found.part,
         "reason": found.reason,
         "without": _figures(found.without),
         "tried": [_tried(one, cycles) for one in found.tried],
@@ -38,6 +42,8 @@ def _tried(one: TriedOrder, cycles: int | None) -> TriedOrderJson:
         "inserted": one.words,
         "registers": None if version is None else version.registers,
         "blocks_per_sm": None if version is None else version.blocks_per_sm,
+        "part_cycles": None if one.part is None else one.part[0],
+        "part_dram_bytes": None if one.part is None else one.part[1],
         **_figures(version),
         "speedup": round(cycles / one.cycles, 4) if cycles and one.cycles else None,
         "refused": one.refused or None,
@@ -74,9 +80,16 @@ def render_block_order(kernel: str, machine: str, found: BlockOrderJson) -> tupl
         [one["order"], *_cells(one), None if one["speedup"] is None else f"{one['speedup']:.3f}", one["inserted"]]
         for one in found["tried"]
     ]
-    columns = ["order", "cycles", "DRAM bytes", "activations", "L2 hits", "hit rate", "speedup", "inserted"]
-    text = f"What orders of blocks give ({found['asked']}, {sms})\n{table(columns, rows)}"
-    refused = (f"{one['order']} is not taken: {one['refused']}.\n" for one in found["tried"] if one["refused"])
+    text = f"What orders of blocks give ({found['asked']}, {sms})"
+    columns, blocks = ["order", *_COLUMNS], found["part_blocks"]
+    if blocks is not None:
+        text += f": the first {blocks:,} blocks with all, all blocks with the fastest and the leanest of the others"
+        columns[1:1] = ["cycles of part", "DRAM bytes"]
+        parts = [(None, None), *((one["part_cycles"], one["part_dram_bytes"]) for one in found["tried"])]
+        rows = [[row[0], *part, *row[1:]] for row, part in zip(rows, parts, strict=True)]
+    text += f"\n{table(columns, rows)}"
+    refused = (f"{one['order']} is not taken: {one['refused']}.\n" for one in found["tried"]
+               if one["refused"] and (one["part_cycles"] is None or one["cycles"] is not None))  # fmt: skip
     return head, text + "".join(refused)
 
 

@@ -71,6 +71,7 @@ def renumber_blocks(program: ProgramAnalysis, order: BlockOrder, grid: Three, sm
         reads = {word: axis for word, axis in _reads(isa, program.functions[name]).items() if axis in moved}
         if not reads:
             continue
+        _require_own(program, name)
         numbering = Numbering(isa, order, grid, sms)
         edit = Edit(module.function(name))
         starts = {0: reads} if name == kernel else {word: {word: axis} for word, axis in reads.items()}
@@ -120,6 +121,16 @@ def _reads(isa: InstructionSet, f: FunctionAnalysis) -> dict[int, int]:
                           expected="reads of one word", remedy=REMEDY)  # fmt: skip
         found[word] = axis
     return found
+
+
+def _require_own(program: ProgramAnalysis, name: str) -> None:
+    """Raise Refused for a function that other kernels call, too: their blocks would change their order."""
+    module, kernel = program.module, program.graph.kernel
+    others = [fn.name for fn in module.kernels() if fn.name != kernel and fn.name != name
+              and any(reached.name == name for reached in module.reached(fn))]  # fmt: skip
+    if others:
+        raise Refused("a function asks for its block that other kernels call, too", place=name, found=others[0],
+                      expected=f"calls by {kernel} alone", remedy=REMEDY)  # fmt: skip
 
 
 def _with_registers(module: Module, kernel: str, most: int) -> Module:

@@ -28,6 +28,10 @@ class TriedOrderJson(OrderFigures):
     inserted: Annotated[int, says("words that compute the block's place, in front of allocation")]
     registers: Annotated[int | None, says("registers per thread; null where there is no such version")]
     blocks_per_sm: Annotated[int | None, says("resident blocks; null as above")]
+    part_cycles: Annotated[
+        int | None, says("emulated cycles of the first `part_blocks` blocks; null without such a run")
+    ]
+    part_dram_bytes: Annotated[int | None, says("bytes that DRAM moved in that run; null without it")]
     speedup: Annotated[float | None, says("cycles of the version without over these; null where either was not run")]
     refused: Annotated[str | None, says("why it may not be taken; null if it may")]
 
@@ -42,6 +46,13 @@ class BlockOrderJson(TypedDict):
     chosen: Annotated[str | None, says("the order that was taken; null where the order as it is was kept")]
     speedup: Annotated[
         float | None, says("emulated speedup of that order over the order as it is; null without it, or without runs")
+    ]
+    part_blocks: Annotated[
+        int | None,
+        says(
+            "dealt blocks on which all orders were run, and then on the whole grid the fastest there and the leanest "
+            "of the others; null where each was run on the whole grid at once"
+        ),
     ]
     reason: Annotated[str, says("why it was taken, or why none was")]
     without: Annotated[OrderFigures, says("the version in the order as it is")]

@@ -135,3 +135,10 @@ def test_grids_that_are_too_large_for_a_proof_are_refused() -> None:
 def test_a_kernel_without_free_registers_is_refused() -> None:
     with pytest.raises(Refused, match="too many registers"):
         renumbered(program(PLACES.replace("R14", "R251").replace("R5", "R252")), "tile:2x2", (5, 3, 1))
+
+
+def test_a_function_of_other_kernels_is_left_alone() -> None:
+    other = CALLED[: CALLED.index(".func")].replace(".kernel k", ".kernel l")
+    with pytest.raises(Refused, match="that other kernels call, too") as error:
+        renumbered(program(CALLED + other), "tile:2x2", (5, 3, 1))
+    assert (error.value.place, error.value.found) == ("where", "l")

@@ -10,11 +10,16 @@ import pytest
 from binalloc import Request, load, load_launch, rewrite_kernel
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.sets.files import save
+from binalloc.launch.types import Argument, Launch
 from binalloc.models.batches.order import BlockOrder
 from binalloc.pipeline.block_order.choice import TriedOrder, candidates, winner
 from binalloc.pipeline.block_order.record import OrderRecord, was_ordered
+from binalloc.report.rewrite import render_outcome
+from binalloc.report.views.block_order import block_order_json
+from tests.support.kits.block_order import PLACES
 from tests.support.kits.cli import call, launch, loom, refused
 from tests.support.paths import sample_file
+from tests.support.programs.builder import program
 
 COMMAND = ["rewrite", loom("matmul"), *launch("matmul"), "--machine", "gtx680", "--registers", "45"]
 
@@ -185,3 +190,20 @@ def test_records_are_read_as_they_are_written() -> None:
     module.provenance = [{"kernel": "matmul"} | record.fields()]
     assert was_ordered(module, "matmul") == record
     assert was_ordered(module, "other") is None
+
+
+def test_many_orders_of_a_large_grid_run_on_a_part_of_it() -> None:
+    grid = Launch("k", (6, 64, 1), (32, 1, 1), 0, (Argument("out", "buffer", "u32", (6 * 64,)),))
+    request = Request(machine="gtx680", launch=grid, registers=20, block_order="auto")
+    outcome = rewrite_kernel(program(PLACES), request)
+    orders = outcome.orders
+    assert orders is not None
+    assert orders.part == 16 * 6
+    assert list(map(str, (one.order for one in orders.tried))) == ["tile:2x2", "tile:4x4", "tile:4x8", "mod:6"]
+    parts = [one.part for one in orders.tried]
+    ran = [one for one in orders.tried if one.cycles is not None]
+    assert len(ran) == 2
+    assert min(parts) in [one.part for one in ran]  # type: ignore[type-var]
+    assert all(one.refused.startswith("neither the fastest nor the leanest") for one in orders.tried if one not in ran)
+    text = render_outcome(outcome, orders=block_order_json(orders, 1))
+    assert "the first 96 blocks with all, all blocks with the fastest and the leanest of the others" in text
