@@ -108,11 +108,14 @@ class Paired:
         """Note a read of the block's place."""
         one, other = self.old.instrs[m], self.new.instrs[n]
         target = self.old.views[m].defs[0]
+        if target.units != 1 or len(self.old.views[m].defs) != 1:
+            self.fail("not proven", "a read of more than the block's place along one axis", n, m)
+            return
         if set_of(other) is set_of(one) and set_of(one).alike(one, other):
             self.reads.append(Read(m, axis, None))
             return
         copied = self.new.copies[n]
-        if copied is None or target.units != 1 or copied[0] != target.index \
+        if copied is None or copied[0] != target.index \
                 or self.new.views[n].guard != self.old.views[m].guard:  # fmt: skip
             self.fail("instruction", "neither the original's read of the block's place nor a copy in its stead", n, m,
                       text(self.old.fn, m), text(self.new.fn, n))  # fmt: skip

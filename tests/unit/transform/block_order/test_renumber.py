@@ -142,3 +142,17 @@ def test_a_function_of_other_kernels_is_left_alone() -> None:
     with pytest.raises(Refused, match="that other kernels call, too") as error:
         renumbered(program(CALLED + other), "tile:2x2", (5, 3, 1))
     assert (error.value.place, error.value.found) == ("where", "l")
+
+
+def test_reads_of_two_words_are_refused() -> None:
+    module = program(PLACES.replace("S2R R1, SR_CTAID.Y", "CS2R.64 R10, SR_CTAID.Y\nMOV R1, R10"))
+    with pytest.raises(Refused, match="asks for two words at once"):
+        renumbered(module, "tile:2x2", (5, 3, 1))
+    report = check_order(module, module, "k", "tile:1x1", (5, 3, 1), 4)
+    assert {e.kind for e in report.errors} == {"not proven"}
+
+
+def test_reads_at_fixed_latency_are_replaced_too() -> None:
+    module = program(TICKETS.replace("S2R R1, SR_CTAID.Y", "CS2R R1, SR_CTAID.Y"))
+    made = renumbered(module, "tile:2x2", (4, 2, 1)).module
+    assert results(made, (4, 2, 1), 9) == [8, 0, 1, 4, 5, 2, 3, 6, 7]
