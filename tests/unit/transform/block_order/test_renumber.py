@@ -96,7 +96,7 @@ def test_a_kernel_that_waits_for_other_blocks_is_refused(load: str) -> None:
 @pytest.mark.parametrize("text", [
     "MOV R1, R0",  # plain arithmetic
     "LDG.32 R1, [R6]",  # a plain load of what another block might write races
-    "ATOMG.ADD R2, [R6], R0\nMOV R1, R0",  # what comes of it decides nothing
+    "ATOMG.ADD R1, [R6], R0\nMOV R1, R0",  # what comes of it decides nothing
     "LDS.32.CV R1, [RZ]",  # of the own block
 ])  # fmt: skip
 def test_other_loops_are_not(text: str) -> None:
@@ -117,11 +117,15 @@ def test_the_last_block_of_all_does_not_wait() -> None:
     assert check_order(module, made, "k", "mod:2", (4, 1, 1), 4).ok
 
 
-def test_what_is_waited_for_may_come_by_memory_and_by_calls() -> None:
+def test_what_is_waited_for_may_come_by_memory_by_calls_and_by_branches() -> None:
     by_memory = spin("LDG.32.CG R1, [R6]\nSTS.32 [RZ], R1\nBAR.SYNC 0\nLDS.32 R1, [RZ]")
     called = program(SPIN.format(load="CALL ask", value="R0", between="NOP")
                      + ".func ask\nLDG.32.CG R1, [R6]\nRET\n.end\n")  # fmt: skip
-    for module in (by_memory, called):
+    chain = program(SPIN.format(load="CALL ask", value="R0", between="NOP")
+                    + ".func ask\nCALL deeper\nRET\n.end\n.func deeper\nLDG.32.CG R1, [R6]\nRET\n.end\n")  # fmt: skip
+    by_branch = spin("LDG.32.CG R1, [R6]", between="MOV R3, 0x1\n@P0 BRA skip, skip\nMOV R3, 0x0\nskip:\n"
+                     "ISETP.NE P0, PT, R3, RZ, PT")  # fmt: skip
+    for module in (by_memory, called, chain, by_branch):
         with pytest.raises(Refused, match="blocks wait for what other blocks write"):
             require_movable(module, "k", (4, 1, 1))
         assert "waits" in {e.kind for e in check_order(module, module, "k", "tile:1x1", (4, 1, 1), 1).errors}

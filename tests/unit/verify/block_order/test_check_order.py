@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -160,16 +161,30 @@ def test_one_wrong_thing_is_found(wrong: Callable[[Function], dict[int, Instr]],
     assert kind in {e.kind for e in report.errors}, str(report)
 
 
-def test_what_only_a_second_pass_would_know_is_not_known() -> None:
-    """The first run reads a register that only its own end writes: what it computes at first is anything."""
-    module = program(PLACES)
-    made = renumbered(module, "mod:4", (16, 1, 1)).module
-    fn = made.function("k")
-    words = inserted(fn)
-    assert fn.origin is not None
-    turned = {n: fn.instrs[words[k - 1]] for k, n in enumerate(words)}  # the last one comes first
-    again = changed(made, "k", turned)
-    assert not check_order(module, again, "k", "mod:4", (16, 1, 1), 4).ok
+PASSES = """
+.kernel k
+.param out, 8
+{first}0| MOV R0, R20
+1| S2R R1, SR_TID.X
+2| MOV R6, c[0][out]
+3| MOV R7, c[0][out+0x4]
+4| IMAD.WIDE R6, R1, 0x4, R6
+5| STG.32 [R6], R0
+6| EXIT
+.end
+"""
+
+
+@pytest.mark.parametrize(("first", "right"), [
+    ("-| S2R R20, SR_CTAID.X\n", True), ("-| S2R R21, SR_CTAID.X\n-| MOV R20, R21\n", True),
+    ("-| MOV R20, R21\n-| S2R R21, SR_CTAID.X\n", False),
+])  # fmt: skip
+def test_what_only_a_second_pass_would_know_is_not_known(first: str, right: bool) -> None:
+    """In the last of them the first run reads a register that only its own end writes: it holds anything at first."""
+    words = PASSES.format(first="").replace("MOV R0, R20", "S2R R0, SR_CTAID.X")
+    original = program(re.sub(r"\n\d\| ", "\n", words))
+    report = check_order(original, program(PASSES.format(first=first)), "k", "tile:1x1", (6, 1, 1), 1)
+    assert report.ok == right, str(report)
 
 
 @pytest.mark.parametrize("index", [None, [], [0, 1], "shifted", "back"])
@@ -195,15 +210,19 @@ def test_a_called_function_that_was_forgotten_is_found() -> None:
 
 
 def test_a_called_function_that_spoils_the_kernels_place_is_found() -> None:
-    """Its temporaries are the register from which the kernel copies behind the call."""
+    """It writes the register from which the kernel copies behind the call, and is right itself."""
     module = program(CALLED.replace("S2R R0, SR_CTAID.Y\nCALL where", "CALL where\nS2R R0, SR_CTAID.Y"))
     made = renumbered(module, "tile:2x2", GRID).module
     assert check_order(module, made, "k", "tile:2x2", GRID, 4).ok
     kernel, called = made.function("k"), made.function("where")
     copied = next(kernel.instrs[n] for n, m in enumerate(kernel.origin.index if kernel.origin else ()) if m == 1)
-    first = inserted(called)[0]
-    spoilt = changed(made, "where", {first: called.instrs[first].replace(rd=copied.f["rb"])})
-    assert not check_order(module, spoilt, "k", "tile:2x2", GRID, 4).ok
+    for register, right in ((copied.f["rb"], False), (100, True)):
+        spoils = make("MOV", form=FORM_IMM, rd=register, imm=0)
+        assert called.origin is not None
+        more = replace(called, instrs=[spoils, *called.instrs], origin=Origin("where", [-1, *called.origin.index]))
+        most = replace(kernel, info=replace(kernel.info, registers=101))
+        other = replace(made, functions=[most, more])
+        assert check_order(module, other, "k", "tile:2x2", GRID, 4).ok == right
 
 
 def test_a_branch_past_the_computation_is_found() -> None:
