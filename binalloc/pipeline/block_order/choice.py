@@ -87,6 +87,7 @@ class OrderChoice:
     tried: list[TriedOrder]
     best: TriedOrder | None  #: the one that was taken; None if none is worth it
     reason: str  #: why it was taken, or why none was, in words
+    in_place: int | None = None  #: cycles of the best order's code where it leaves all blocks in place, if it was run
     part: int | None = None  #: blocks on which all orders were run, and the two best alone on all; None: each on all
 
     def record(self, taken: TriedOrder) -> OrderRecord:
@@ -154,7 +155,11 @@ class Orderer:
                               found=found[0].refused)  # fmt: skip
             return replace(choice, best=found[0], reason=f"blocks in order {found[0].order}, as asked")
         best = winner(found, without)
-        return replace(choice, best=best, reason=_reason(best, found, without))
+        in_place = None if best is None else self._in_place(best, request, without)
+        if in_place is not None:  # the gain of other code is not the order's
+            best = winner(found, without, in_place)
+        choice = replace(choice, in_place=in_place)
+        return replace(choice, best=best, reason=_reason(best, found, without, in_place))
 
     def _nothing(self) -> str:
         """Return why no order can change anything, "" if one can."""
@@ -207,6 +212,17 @@ class Orderer:
         refused = "other results than the original's" if same is False else ""
         return replace(one, version=version, same=same, refused=refused)
 
+    def _in_place(self, best: TriedOrder, request: Request, without: Version) -> int | None:
+        """Return the cycles of an order's code, allocated alike, on a launch on which it leaves all blocks in place;
+        None where it does not run so."""
+        x, y, z = self.grid
+        request.progress(f"{request.kernel}: the code of {best.order}, with all blocks in place")
+        try:
+            made = renumber_blocks(self.program, best.order, self.grid, self.sms, (x, y, z + 1))
+            return measure(_allocated(made.module, request, without), request).cycles
+        except (Refused, KernelFault, LimitHit):
+            return None
+
     def _require_proof(self, made: Module, request: Request, order: BlockOrder) -> None:
         """Raise Refused without a proof that blocks work in an order, and do the same otherwise."""
         report = check_order(self.module, made, request.kernel, str(order), self.grid, self.sms)
@@ -256,11 +272,13 @@ def _finalists(found: Sequence[TriedOrder]) -> list[TriedOrder]:
     return [one if one in (*fastest, *leanest) or one.refused else replace(one, refused=left) for one in found]
 
 
-def winner(found: Sequence[TriedOrder], without: Version) -> TriedOrder | None:
-    """Return the order that wins: the fastest, or else that with the least memory traffic; None if none wins."""
+def winner(found: Sequence[TriedOrder], without: Version, in_place: int | None = None) -> TriedOrder | None:
+    """Return the order that wins: the fastest, or else that with the least memory traffic; None if none wins. in_place:
+    cycles of such code with all blocks in place, if they are known; the fastest has to beat these, too."""
     usable = [one for one in found if not one.refused and one.cycles]
     cycles, traffic = without.cycles or 0, without.stats.get(_TRAFFIC, 0)
-    fast = [one for one in usable if cycles >= WORTH * (one.cycles or 0)]
+    least = cycles if in_place is None else min(cycles, in_place)
+    fast = [one for one in usable if least >= WORTH * (one.cycles or 0)]
     if fast:
         return min(fast, key=lambda one: one.cycles or 0)
     lean = [one for one in usable
@@ -274,14 +292,19 @@ def _lean(found: Sequence[TriedOrder], without: Version) -> list[TriedOrder]:
     return [one if one is best or len(found) == 1 else _without_results(one) for one in found]
 
 
-def _reason(best: TriedOrder | None, found: Sequence[TriedOrder], without: Version) -> str:
-    """Return why an order was taken, or why none was."""
+def _reason(
+    best: TriedOrder | None, found: Sequence[TriedOrder], without: Version, in_place: int | None
+) -> str:
+    """Return why an order was taken, or why none was. in_place: as for `winner`."""
     usable = [one for one in found if not one.refused and one.cycles]
     if not usable:
         return found[-1].refused
     shown = best or min(usable, key=lambda one: one.cycles or 0)
     speed = f"{(without.cycles or 0) / (shown.cycles or 1):.3f} times as fast as in the order as it is"
     traffic = f"{shown.dram_bytes:,} bytes of DRAM instead of {without.stats.get(_TRAFFIC, 0):,}"
+    if in_place is not None:
+        gain = in_place / (shown.cycles or 1)
+        traffic += f", and {gain:.3f} times as fast as such code with all blocks in place"
     if best is not None:
         return f"blocks in order {best.order}, {speed}, with {traffic}"
     return (f"the fastest, {shown.order}, is {speed}, with {traffic}; an order wins from {WORTH:.2f} on, or from "

@@ -27,6 +27,7 @@ def block_order_json(found: OrderChoice, emulated: int) -> BlockOrderJson:
         "emulated_sms": emulated,
         "chosen": None if best is None else str(best.order),
         "speedup": gain,
+        "in_place_cycles": found.in_place,
         "part_blocks": found.part,
         "reason": found.reason,
         "without": _figures(found.without),
@@ -76,6 +77,9 @@ def render_block_order(kernel: str, machine: str, found: BlockOrderJson) -> tupl
     if not found["tried"]:
         return head, ""
     rows: list[list[object]] = [["as it is", *_cells(found["without"]), None, None]]
+    if found["in_place_cycles"] is not None:
+        rows.append(["such code, in place", found["in_place_cycles"], *[None] * 6])
+    ahead = len(rows)
     rows += [
         [one["order"], *_cells(one), None if one["speedup"] is None else f"{one['speedup']:.3f}", one["inserted"]]
         for one in found["tried"]
@@ -85,7 +89,7 @@ def render_block_order(kernel: str, machine: str, found: BlockOrderJson) -> tupl
     if blocks is not None:
         text += f": the first {blocks:,} blocks with all, all blocks with the fastest and the leanest of the others"
         columns[1:1] = ["cycles of part", "DRAM bytes"]
-        parts = [(None, None), *((one["part_cycles"], one["part_dram_bytes"]) for one in found["tried"])]
+        parts = [*[(None, None)] * ahead, *((one["part_cycles"], one["part_dram_bytes"]) for one in found["tried"])]
         rows = [[row[0], *part, *row[1:]] for row, part in zip(rows, parts, strict=True)]
     text += f"\n{table(columns, rows)}"
     refused = (f"{one['order']} is not taken: {one['refused']}.\n" for one in found["tried"]
@@ -97,12 +101,17 @@ def _gain(found: BlockOrderJson, sms: str) -> str:
     """Return what the order that was taken gives, for a sentence. sms: the SMs of the runs."""
     if found["speedup"] is None:
         return "not emulated"
-    before = found["without"]["dram_bytes"]
-    now = next(one["dram_bytes"] for one in found["tried"] if one["order"] == found["chosen"])
-    traffic = ""
-    if before and now is not None:
-        traffic = f" with {abs(1 - now / before):.0%} {'fewer' if now <= before else 'more'} bytes of DRAM,"
-    return f"{found['speedup']:.3f} times as fast as in the order as it is,{traffic} emulated on {sms}"
+    before, taken = found["without"], next(one for one in found["tried"] if one["order"] == found["chosen"])
+    gain = (before["cycles"] or 0) / (taken["cycles"] or 1)
+    traffic = _traffic(before["dram_bytes"], taken["dram_bytes"])
+    return f"{gain:.3f} times as fast as in the order as it is,{traffic} emulated on {sms}"
+
+
+def _traffic(before: int | None, now: int | None) -> str:
+    """Return how the bytes of DRAM have changed, for a sentence; "" where there are none."""
+    if not before or now is None:
+        return ""
+    return f" with {abs(1 - now / before):.0%} {'fewer' if now <= before else 'more'} bytes of DRAM,"
 
 
 def _cells(of: OrderFigures) -> list[object]:

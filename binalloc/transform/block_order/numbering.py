@@ -20,10 +20,13 @@ GRID = 3
 
 
 class Numbering:
-    """A numbering has the steps for one grid and one order. sms: to which hardware deals blocks in turn."""
+    """A numbering has the steps for one grid and one order. sms: to which hardware deals blocks in turn. on: the grid
+    on which blocks get their new places, where it is another one."""
 
-    def __init__(self, isa: InstructionSet, order: BlockOrder, grid: Three, sms: int) -> None:
-        self.order, self.grid, self.sms = order, grid, sms
+    def __init__(
+        self, isa: InstructionSet, order: BlockOrder, grid: Three, sms: int, on: Three | None = None
+    ) -> None:
+        self.order, self.grid, self.sms, self.on = order, grid, sms, on or grid
         self.steps = Arithmetic(isa)
         self._place = {axis - GRID: name for name, axis in isa.limits.places.items() if axis >= GRID}
         self._size = {axis - GRID: name for name, axis in isa.limits.sizes.items() if axis >= GRID}
@@ -44,7 +47,7 @@ class Numbering:
         """Return a mask that has all bits where the grid is the one of this numbering."""
         steps = self.steps
         found: Operand = 0
-        for axis, side in enumerate(self.grid):
+        for axis, side in enumerate(self.on):
             found = steps.differ(steps.special(self._size[axis]), side, found)
         return steps.zero_mask(steps.number(found))
 

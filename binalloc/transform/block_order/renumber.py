@@ -59,9 +59,12 @@ def require_movable(module: Module, kernel: str, grid: Three) -> ProgramAnalysis
     return program
 
 
-def renumber_blocks(program: ProgramAnalysis, order: BlockOrder, grid: Three, sms: int) -> Renumbered:
+def renumber_blocks(
+    program: ProgramAnalysis, order: BlockOrder, grid: Three, sms: int, on: Three | None = None
+) -> Renumbered:
     """Return the module with a kernel whose blocks work in an order on one grid. sms: to which hardware deals blocks in
-    turn. program: of `require_movable`. Raises Refused if registers do not suffice."""
+    turn. on: a grid in place of that one, on which the code has no meaning: on the order's own grid it runs, and leaves
+    all blocks in place. program: of `require_movable`. Raises Refused if registers do not suffice."""
     isa, module, kernel = program.isa, program.module, program.graph.kernel
     moved = Numbering(isa, order, grid, sms).moved()
     free = isa.highest_register(i for f in program.functions.values() for i in f.fn.instrs) + 1
@@ -72,7 +75,7 @@ def renumber_blocks(program: ProgramAnalysis, order: BlockOrder, grid: Three, sm
         if not reads:
             continue
         _require_own(program, name)
-        numbering = Numbering(isa, order, grid, sms)
+        numbering = Numbering(isa, order, grid, sms, on)
         edit = Edit(module.function(name))
         starts = {0: reads} if name == kernel else {word: {word: axis} for word, axis in reads.items()}
         behind = free

@@ -47,6 +47,13 @@ class BlockOrderJson(TypedDict):
     speedup: Annotated[
         float | None, says("emulated speedup of that order over the order as it is; null without it, or without runs")
     ]
+    in_place_cycles: Annotated[
+        int | None,
+        says(
+            "emulated cycles of the code of the order that `auto` had found best, where it leaves all blocks in place: "
+            "what other code gives without another order; null where it was not run"
+        ),
+    ]
     part_blocks: Annotated[
         int | None,
         says(

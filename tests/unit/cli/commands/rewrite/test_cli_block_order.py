@@ -175,6 +175,9 @@ def test_an_order_wins_by_time_or_by_traffic(runs: list[tuple[int, int]], taken:
     found = winner(tried, without)
     assert found is (None if taken is None else tried[taken])
     assert winner([replace(one, refused="other results") for one in tried], without) is None
+    if taken is not None and runs[taken][0] < 981 and len(runs) == 1:
+        assert winner(tried, without, in_place=runs[taken][0] + 5) is None  # other code gives as much without any order
+        assert winner(tried, without, in_place=1100) is tried[taken]
 
 
 def test_auto_tries_what_fits_the_grid() -> None:
@@ -203,6 +206,7 @@ def test_many_orders_of_a_large_grid_run_on_a_part_of_it() -> None:
     parts = [one.part for one in orders.tried]
     ran = [one for one in orders.tried if one.cycles is not None]
     assert len(ran) == 2
+    assert (orders.in_place is None) == (orders.best is None)
     assert min(parts) in [one.part for one in ran]  # type: ignore[type-var]
     assert all(one.refused.startswith("neither the fastest nor the leanest") for one in orders.tried if one not in ran)
     text = render_outcome(outcome, orders=block_order_json(orders, 1))
