@@ -78,7 +78,7 @@ def render_block_order(kernel: str, machine: str, found: BlockOrderJson) -> tupl
         return head, ""
     rows: list[list[object]] = [["as it is", *_cells(found["without"]), None, None]]
     if found["in_place_cycles"] is not None:
-        rows.append(["such code, in place", found["in_place_cycles"], *[None] * 6])
+        rows.append(["such code, in place", found["in_place_cycles"], *[None] * (len(_COLUMNS) - 1)])
     ahead = len(rows)
     rows += [
         [one["order"], *_cells(one), None if one["speedup"] is None else f"{one['speedup']:.3f}", one["inserted"]]
