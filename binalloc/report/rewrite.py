@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.pipeline import Outcome, Tried, Version
     from binalloc.report.shapes.commands.multiplex import TurnsJson
     from binalloc.report.shapes.parts.block_order import BlockOrderJson
-    from binalloc.report.shapes.parts.pairs import PairsJson
+    from binalloc.report.shapes.parts.sharing.pairs import PairsJson
     from binalloc.transform.allocate.functions.solver import SolverReport
 
 _ROWS: tuple[

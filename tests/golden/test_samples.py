@@ -24,6 +24,7 @@ MICRO = (
     "stream_copy", "stream_load", "stream_store",
 )  # fmt: skip
 ASSEMBLY = (*NAMES, *MICRO)
+BATCHES = ("columns", "rows", "scattered", "tiles")  # samples/batching, which tests of `batches` run
 REGISTER_ALIGNMENT = 8  # GTX680 reserves 256 registers at a time for a warp
 
 
@@ -37,7 +38,7 @@ def build_module() -> ModuleType:
 
 
 def test_every_source_has_its_launch_file_reference_and_binary() -> None:
-    assert tuple(p.stem for p in build_module().sources()) == tuple(sorted(ASSEMBLY))
+    assert tuple(p.stem for p in build_module().sources()) == tuple(sorted((*ASSEMBLY, *BATCHES)))
     for name in ASSEMBLY:
         for suffix in (".toml", "_ref.py", ".loom"):
             assert sample_file(f"{name}{suffix}").is_file(), name + suffix

@@ -13,15 +13,15 @@ from binalloc.emulator.checks.history import HISTORY_COLUMNS, RaceModel
 from binalloc.emulator.checks.lane_races import CLOCK_ROWS
 from binalloc.emulator.host.engines.engine import Engine, Value
 from binalloc.emulator.host.figures.series import CounterSeries
-from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.kept import KeptDevice
-from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
+from binalloc.emulator.host.memory.global_memory import GlobalMemory
+from binalloc.emulator.host.memory.memory_figures import memory_figures, most_requests, tagged_figures
+from binalloc.emulator.host.memory.pages import page_fields
 from binalloc.emulator.host.resources import PublicPart, Resources
 from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
 from binalloc.emulator.host.touched import with_touched
-from binalloc.emulator.pages.figures import page_fields
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
 from binalloc.emulator.state.memory_layout import (
@@ -182,6 +182,7 @@ class LaunchedDevice:
             "slot_base": need.use.slot_region,
             "slot_bytes": info.slot_bytes, "shared_total": need.use.block_shared, "local_user": need.local_user,
             "local_total": need.local_total, "resident_limit": resident, "warp_limit": resident * need.use.warps,
+            "batch_stride": 1,
             "stack_entries": DEEP_STACK_ENTRIES if self.module.comes_back(kernel) else STACK_ENTRIES,
         }  # fmt: skip
         if need.public is not None:

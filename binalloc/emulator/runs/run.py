@@ -20,7 +20,7 @@ from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.engines.engine import Engine, engine
 from binalloc.emulator.host.figures.accounting import account_until
 from binalloc.emulator.host.figures.stats import Stats, collect
-from binalloc.emulator.host.global_memory import GlobalMemory
+from binalloc.emulator.host.memory.global_memory import GlobalMemory
 from binalloc.emulator.host.pairs import OFF, limited, pairing_of
 from binalloc.emulator.host.resources import Resources, require_together, resident_blocks
 from binalloc.emulator.host.runtime import HeapUse, Printed
@@ -284,7 +284,8 @@ def _batch(device: LaunchedDevice, options: RunOptions) -> None:
         device.policies["batches"] = text
     formula = BatchFormula.parse(text, math.prod(device.launch.grid), Hint("{batches}"))
     formula = replace(formula, value=min(formula.value, blocks))
-    device.put("batch_stride" if formula.kind == STRIDE else "batch_modulus", formula.value)
+    device.put("batch_stride", formula.value if formula.kind == STRIDE else 0)
+    device.put("batch_modulus", 0 if formula.kind == STRIDE else formula.value)
     queue = queues(formula, blocks, device.sms_count)
     device.put("queue_head", [each.start for each in queue])
     device.put("queue_tail", [each.stop for each in queue])

@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from binalloc.emulator.host.device import LaunchedDevice
-from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.kept import KeptDevice
+from binalloc.emulator.host.memory.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import (

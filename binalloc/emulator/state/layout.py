@@ -101,7 +101,7 @@ ASIDE_COLUMNS = len(Aside.names)
 ASIDE = 128  # results set aside per warp; when all are taken, the lanes share the later time. Chosen by hand
 
 # -- address map
-GLOBAL_BASE = 0x10000000  # address of the first buffer; `host.placing` asserts that it is the launch's FIRST_BUFFER
+GLOBAL_BASE = 0x10000000  # address of the first buffer; `host.memory.placing` holds it against the launch's
 VARIABLE_BASE = isa.GLOBAL_VARIABLES
 SHARED_WINDOW = isa.SHARED_WINDOW
 LOCAL_WINDOW = isa.LOCAL_WINDOW

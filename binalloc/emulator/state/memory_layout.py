@@ -8,7 +8,7 @@ from binalloc.emulator.state.layout import BOARD_NUMBERS, MAX_WARPS
 MAX_CHANNELS = 128  # machine files have up to 120 channels
 MAX_BANKS_OF_DRAM = 32  # 1 << `memory.dram.BANK_BITS`; machine files have up to 16 banks
 FAW_ACTIVATES = 4  # tFAW counts this many activations
-MAX_REQUESTS = 1 << 18  # More than any machine file may have under way at once (`host.memory_figures.most_requests`).
+MAX_REQUESTS = 1 << 18  # More than any machine file may have under way at once (`most_requests`).
 DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
 MAX_PAGES = 1 << 21
 """Places of the table of pages, a power of two: three times the pages of 4 KB in all memory that a launch may have, so

@@ -16,7 +16,7 @@ from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.sweep import Tally
 
 if TYPE_CHECKING:
-    from binalloc.report.shapes.parts.paired import (
+    from binalloc.report.shapes.parts.sharing.paired import (
         GainJson,
         MergedKernelJson,
         SharedKernelJson,

@@ -9,7 +9,7 @@ from binalloc.laboratory.sharing.variations import FIGURES
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.report.shapes.parts.paired_figures import FigureJson, SayingJson
+    from binalloc.report.shapes.parts.sharing.paired_figures import FigureJson, SayingJson
 
 _WIDE = 6  # series from which a table has a line for each, so that it fits a terminal
 _LEGEND = """\

@@ -27,7 +27,7 @@ from binalloc.laboratory.sharing.variations import CLUSTERS, SHARED_48, SHARED_6
 from binalloc.models.machines.reader import load_machine
 
 if TYPE_CHECKING:
-    from binalloc.report.shapes.parts.paired import (
+    from binalloc.report.shapes.parts.sharing.paired import (
         MergedKernelJson,
         MergedRunJson,
         MergedSchemeJson,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         SharedKernelJson,
         SharedStepJson,
     )
-    from binalloc.report.shapes.parts.paired_figures import FigureJson, FigureMeanJson, FigureRowJson
+    from binalloc.report.shapes.parts.sharing.paired_figures import FigureJson, FigureMeanJson, FigureRowJson
 
     Run = PairedRunJson | SharedStepJson | MergedRunJson
 

@@ -12,7 +12,7 @@ from binalloc.laboratory.sharing.rows import Runs, base_of, value
 
 if TYPE_CHECKING:
     from binalloc.laboratory.sharing.rows import Run
-    from binalloc.report.shapes.parts.paired_figures import FailedSayingJson, SayingJson
+    from binalloc.report.shapes.parts.sharing.paired_figures import FailedSayingJson, SayingJson
 
 _COUNTED = (("instructions", "instructions"), ("l1_misses", "L1 misses"), ("l2_misses", "L2 misses"))
 

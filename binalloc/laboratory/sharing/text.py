@@ -11,7 +11,7 @@ from binalloc.printable import count
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.report.shapes.parts.paired import SharedKernelJson, SharingReproductionJson
+    from binalloc.report.shapes.parts.sharing.paired import SharedKernelJson, SharingReproductionJson
 
 _STEPS = ("noopt", "owf", "reorder", "postdom", "opt", "kept", "auto")
 _LEGEND = """\

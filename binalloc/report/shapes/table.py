@@ -32,8 +32,8 @@ from binalloc.report.shapes.parts.common import ErrorDetails, ErrorJson
 from binalloc.report.shapes.parts.counters import CountersJson
 from binalloc.report.shapes.parts.files import BaselineFile, ProfileFile, SeriesFile
 from binalloc.report.shapes.parts.left import HeapJson, PrintedJson
-from binalloc.report.shapes.parts.pairs import PairsJson
 from binalloc.report.shapes.parts.pressure import PressureJson
+from binalloc.report.shapes.parts.sharing.pairs import PairsJson
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 
 

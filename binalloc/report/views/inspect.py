@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         SectionsView,
         WebsView,
     )
-    from binalloc.report.shapes.parts.shared import SharedView
+    from binalloc.report.shapes.parts.sharing.shared import SharedView
     from binalloc.report.shapes.parts.stack import StackView
 
 TEXTS: tuple[Literal["cfg", "webs", "live", "pressure", "stack", "shared", "minimum"], ...] = (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.sharing.overlay import Overlaid
     from binalloc.pipeline.steps.version import Version
     from binalloc.report.shapes.commands.laboratory import OverlayJson
-    from binalloc.report.shapes.parts.shared import OverlaidBlockJson, OverlaidUnitJson, OverlayFields
+    from binalloc.report.shapes.parts.sharing.shared import OverlaidBlockJson, OverlaidUnitJson, OverlayFields
 
 
 def overlay_json(found: Overlaid, output: str | None) -> OverlayFields:

@@ -12,7 +12,7 @@ from binalloc.report.table import TextTable, table
 if TYPE_CHECKING:
     from binalloc.pipeline.sharing.choice import PairsChoice, Way
     from binalloc.pipeline.sharing.paired import Paired
-    from binalloc.report.shapes.parts.pairs import PairedWayJson, PairsJson, PairsTakenJson
+    from binalloc.report.shapes.parts.sharing.pairs import PairedWayJson, PairsJson, PairsTakenJson
     from binalloc.report.shapes.parts.versions import VersionJson
 
 _TECHNIQUES = {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.profile import Profile
     from binalloc.pipeline.sharing.sharing import Shared, Sharing, Wish
     from binalloc.report.shapes.commands.laboratory import ShareJson
-    from binalloc.report.shapes.parts.shared import MovedJson, SharedJson, SharedVersionJson
+    from binalloc.report.shapes.parts.sharing.shared import MovedJson, SharedJson, SharedVersionJson
 
 
 def shared_json(found: Sharing, wish: Wish, output: str | None, profile: Profile | None = None) -> SharedJson:

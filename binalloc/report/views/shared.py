@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from binalloc.analysis.shared.place import Place
     from binalloc.analysis.shared.regions import Bound, Region
     from binalloc.analysis.sharing.attribution import Attributed
-    from binalloc.report.shapes.parts.shared import (
+    from binalloc.report.shapes.parts.sharing.shared import (
         BarrierJson,
         BoundJson,
         PartingJson,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from binalloc.analysis.sharing.releases import Release
     from binalloc.models.machines.kernel_use import KernelUse
     from binalloc.pipeline.sharing.plans import Plan, Planner
-    from binalloc.report.shapes.parts.shared import PlanJson, ReleaseJson, SharingJson
+    from binalloc.report.shapes.parts.sharing.shared import PlanJson, ReleaseJson, SharingJson
 
 
 def sharing_of(memory: SharedMemory, machine: Machine, use: KernelUse) -> SharingJson:

@@ -53,6 +53,25 @@ def test_no_command_of_a_run_comes_too_early(
             assert stats["dram_activations"] == sum(c.what == "activate" for c in fast)
 
 
+@pytest.mark.parametrize("pages", ["interleaved", "coloured", "coloured:channels=one"])
+@pytest.mark.parametrize("name", ["gem5gpu-batching", "gem5gpu-batching-8k"])
+def test_no_command_of_a_run_with_pages_comes_too_early(
+    name: str, pages: str, devices: list[LaunchedDevice]
+) -> None:
+    """Both modes; what the log says is what the counters say."""
+    m = load_machine(name)
+    options: dict[str, Any] = {"engine": "python", "sms": m.chip.sms, "pages": pages, "dispatcher": "serial"}
+    fast, slow = (micro.measure("stream_copy", name, reference=mode, **options) for mode in (False, True))
+    log = commands(devices[-2])
+    assert log == commands(devices[-1])
+    assert 0 < len(log) < ROOM
+    assert broken(m, log) == []
+    assert fast.stats == slow.stats
+    moved = sum(moves_data(c) for c in log)
+    assert fast.stats["dram_reads"] + fast.stats["dram_writes"] == moved
+    assert fast.stats["dram_activations"] == sum(c.what == "activate" for c in log)
+
+
 @pytest.mark.parametrize("name", ["v100", "rtx3070"])
 def test_a_run_with_refreshes(name: str, devices: list[LaunchedDevice], monkeypatch: pytest.MonkeyPatch) -> None:
     """Both modes and both engines; results are those of the reference, and it takes longer."""

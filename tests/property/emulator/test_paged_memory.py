@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.device import LaunchedDevice
+from binalloc.emulator.host.memory.pages import page_fields
 from binalloc.emulator.memory.places import find_place, row_of
-from binalloc.emulator.pages.figures import page_fields
 from binalloc.emulator.pages.parts import line_of_channel, put_together, take_apart
 from binalloc.emulator.pages.table import PAGES, chosen_pages, physical
 from binalloc.emulator.state.memory_layout import (
+    DRAM_LOG_WORDS,
     FIRST_CODE_LINE,
     FIRST_CONSTANT_LINE,
     FIRST_LOCAL_LINE,
     MAX_BANKS_OF_DRAM,
+    LogWord,
     MemoryStat,
 )
 from binalloc.emulator.state.parts.pages import AddressPart
@@ -224,8 +226,8 @@ def test_without_shared_pages_each_sm_stays_in_its_banks(
 
     def logging(device: LaunchedDevice, check: bool, race: bool, model: str) -> None:
         watch(device, check, race, model)
-        device.memories.dram_log.resize(5 * 100_000)
-        device.put("dram_log", 5 * 100_000)
+        device.memories.dram_log.resize(DRAM_LOG_WORDS * 100_000)
+        device.put("dram_log", DRAM_LOG_WORDS * 100_000)
 
     monkeypatch.setattr(LaunchedDevice, "watch", logging)
     data = np.arange(40 * 1024, dtype=np.uint32)
@@ -235,8 +237,8 @@ def test_without_shared_pages_each_sm_stays_in_its_banks(
     assert result.stats["owned_requests"] == 40 * 8 * 2
     device = held[0]
     n = device.get("dram_logged")
-    log = device.memories.dram_log.reshape(-1, 5)[:n]
-    used = {(int(channel), int(bank) % MAX_BANKS_OF_DRAM) for channel, _, _, bank, _ in log}
+    log = device.memories.dram_log.reshape(-1, DRAM_LOG_WORDS)[:n]
+    used = {(int(row[LogWord.CHANNEL]), int(row[LogWord.BANK])) for row in log}
     assert len(used) > 8
     per = m.dram.channels * m.dram.banks // 8
     index = {c * m.dram.banks + b if way.endswith("one") else b * m.dram.channels + c for c, b in used}

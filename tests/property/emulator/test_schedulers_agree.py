@@ -60,7 +60,8 @@ def test_the_modes_agree(machine: str, scheduler: str) -> None:
         assert counted(fast) == counted(slow), seed
         require_conservation(fast, machine)
         pending += fast.stats["stalls"]["pending"]
-    assert (pending > 0) == (scheduler == "two_level")
+    if scheduler != "ccws":  # it holds warps back where L1 happens to thrash
+        assert (pending > 0) == (scheduler in ("two_level", "tbas"))
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -92,7 +93,9 @@ def test_policies_hear_the_same_in_both_modes(machine: str, seed: int) -> None:
 
 
 def test_the_schedulers_differ() -> None:
-    """Else the tests above would say little. Without pairs of blocks "owf" is "oldest"."""
+    """Else the tests above would say little. Without pairs of blocks "owf" is "oldest". Where L1 does not thrash "ccws"
+    is "gto"."""
     cycles = {name: tuple(run(seed, "c2075", name, engine="numba").cycles for seed in range(4)) for name in SCHEDULERS}
     assert cycles.pop("owf") == cycles["oldest"]
+    assert cycles.pop("ccws") == cycles["gto"]
     assert len(set(cycles.values())) == len(cycles)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.memory_figures import memory_figures
+from binalloc.emulator.host.memory.memory_figures import memory_figures
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.memory_layout import DATA_FRACTION
 from binalloc.errors import UsageError

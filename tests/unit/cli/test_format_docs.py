@@ -95,8 +95,9 @@ def ranges() -> dict[str, tuple[float, float]]:
     for name, section in sections:
         for figure in fields(section):
             about = figure.metadata
-            if about.get("unit") not in (None, "flag", "compute capability"):
-                out[f"{name.replace('dram_power', 'dram.power')}.{figure.name}"] = about["low"], about["high"]
+            if about.get("unit") not in (None, "flag", "compute capability", "order of address parts"):
+                key = name.replace("dram_power", "dram.power").replace("stated_pages", "pages")
+                out[f"{key}.{figure.name}"] = about["low"], about["high"]
     return out
 
 

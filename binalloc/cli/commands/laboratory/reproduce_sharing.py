@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from binalloc.laboratory.sharing.paper import Benchmark
     from binalloc.laboratory.sharing.task import SharedKernel
     from binalloc.report.shapes.commands.laboratory import ReproduceSharingJson
-    from binalloc.report.shapes.parts.paired import SharingReproductionJson
+    from binalloc.report.shapes.parts.sharing.paired import SharingReproductionJson
 
 
 def reproduce_sharing(

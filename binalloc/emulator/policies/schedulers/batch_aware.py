@@ -16,7 +16,7 @@ from binalloc.emulator.policies.schedulers.greedy_then_oldest import greedy_then
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import SCOREBOARDS
+from binalloc.emulator.state.layout import MAX_BLOCKS, SCOREBOARDS
 from binalloc.emulator.state.scan import count_bits
 from binalloc.rows import Parameter
 
@@ -57,7 +57,7 @@ def gather(g: Gpu, s: Sm, batch: int) -> int:
 def older(g: Gpu, s: Sm, slot: int, other: int) -> int:
     """Return 1 if the batch of the block in `slot` is older than that of the block in `other`: blocks count in the
     order in which they are dispatched, batches by their first."""
-    return 1 if s.batch_since[slot] < s.batch_since[other] else 0
+    return 1 if s.block_batch[MAX_BLOCKS + slot] < s.block_batch[MAX_BLOCKS + other] else 0
 
 
 @device
@@ -70,7 +70,8 @@ def promote(g: Gpu, s: Sm, sch: int, eligible: int) -> None:
             found = gather(g, s, s.block_batch[slot])
             if found >= 0 and (best < 0 or older(g, s, slot, best)):
                 best = slot
-            if found >= 0 and s.batch_since[slot] > since and (after < 0 or older(g, s, slot, after)):
+            behind = found >= 0 and s.block_batch[MAX_BLOCKS + slot] > since
+            if behind and (after < 0 or older(g, s, slot, after)):
                 after = slot
             if s.gathered[sch] & eligible and (fallback < 0 or older(g, s, slot, fallback)):
                 fallback = slot
@@ -78,7 +79,7 @@ def promote(g: Gpu, s: Sm, sch: int, eligible: int) -> None:
     if chosen < 0:
         chosen = fallback
     s.running_batch = s.block_batch[chosen] + 1
-    s.running_since = s.batch_since[chosen]
+    s.running_since = s.block_batch[MAX_BLOCKS + chosen]
     gather(g, s, s.block_batch[chosen])
     for k in range(g.schedulers):
         s.running_warps[k] = s.gathered[k]
@@ -109,11 +110,12 @@ def batch_aware(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
 @device
 def join_batch(g: Gpu, s: Sm, slot: int) -> None:
     """Note since when the batch of a block, which has just come, has been in the SM."""
-    s.batch_since[slot] = s.blocks_begun
+    since = s.blocks_begun
     s.blocks_begun += 1
     for other in range(g.resident_limit):
         if other != slot and s.block_active[other] and s.block_batch[other] == s.block_batch[slot]:
-            s.batch_since[slot] = min(s.batch_since[slot], s.batch_since[other])
+            since = min(since, s.block_batch[MAX_BLOCKS + other])
+    s.block_batch[MAX_BLOCKS + slot] = since
 
 
 @device

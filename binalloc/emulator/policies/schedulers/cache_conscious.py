@@ -16,7 +16,7 @@ from binalloc.emulator.policies.schedulers.greedy_then_oldest import greedy_then
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.parts.scheduler import VICTIM_SETS, VICTIM_TAGS, VICTIM_WAYS
+from binalloc.emulator.state.parts.scheduler import LOST_COLUMNS, VICTIM_SETS, VICTIM_WAYS, LostColumn
 from binalloc.emulator.state.scan import lowest_bit, quotient
 from binalloc.rows import Parameter
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 @device
 def score_of(g: Gpu, s: Sm, w: int) -> int:
     """Return the score of a warp in this cycle."""
-    return max(g.base_score, s.score[w] - (g.cycle - s.scored_at[w]))
+    at = w * LOST_COLUMNS
+    return max(g.base_score, s.lost[at + LostColumn.SCORE] - (g.cycle - s.lost[at + LostColumn.SCORED_AT]))
 
 
 @device
@@ -71,19 +72,16 @@ def cache_conscious(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
 @device
 def begin_score(g: Gpu, s: Sm, w: int) -> None:
     """Give the warp, which starts, the base as its score, and no victims."""
-    s.score[w] = 0
-    for i in range(VICTIM_TAGS):
-        s.victim[w, i] = 0
-    for i in range(VICTIM_SETS):
-        s.victim_next[w, i] = 0
+    for i in range(w * LOST_COLUMNS, (w + 1) * LOST_COLUMNS):
+        s.lost[i] = 0
 
 
 @device
 def victim_place(s: Sm, w: int, line: int) -> int:
-    """Return the place of a line among the warp's victims, -1 if it is none."""
-    first = (line & (VICTIM_SETS - 1)) * VICTIM_WAYS
+    """Return where the tag of a line among the warp's victims is, -1 if the line is none."""
+    first = w * LOST_COLUMNS + LostColumn.VICTIM + (line & (VICTIM_SETS - 1)) * VICTIM_WAYS
     for i in range(first, first + VICTIM_WAYS):
-        if s.victim[w, i] == line + 1:
+        if s.lost[i] == line + 1:
             return i
     return -1
 
@@ -94,8 +92,10 @@ def keep_victim(g: Gpu, s: Sm, line: int, owner: int) -> None:
     if victim_place(s, owner, line) >= 0:
         return
     k = line & (VICTIM_SETS - 1)
-    s.victim[owner, k * VICTIM_WAYS + s.victim_next[owner, k]] = line + 1
-    s.victim_next[owner, k] = (s.victim_next[owner, k] + 1) & (VICTIM_WAYS - 1)
+    row = owner * LOST_COLUMNS
+    way = s.lost[row + LostColumn.NEXT + k]
+    s.lost[row + LostColumn.VICTIM + k * VICTIM_WAYS + way] = line + 1
+    s.lost[row + LostColumn.NEXT + k] = (way + 1) & (VICTIM_WAYS - 1)
 
 
 @device
@@ -104,14 +104,15 @@ def look_for_victim(g: Gpu, s: Sm, w: int, line: int, stored: int) -> None:
     i = victim_place(s, w, line)
     if i < 0:
         return
-    s.victim[w, i] = 0
+    s.lost[i] = 0
     if stored:
         return
     s.victim_hits += 1
     cutoff = running_warps(g, s) * g.base_score
-    s.score[w] = max(quotient(s.victim_hits * g.throttle * cutoff, max(s.instructions, 1)), score_of(g, s, w))
-    s.scored_at[w] = g.cycle
-    s.scores_end = max(s.scores_end, g.cycle + s.score[w] - g.base_score)
+    score = max(quotient(s.victim_hits * g.throttle * cutoff, max(s.instructions, 1)), score_of(g, s, w))
+    s.lost[w * LOST_COLUMNS + LostColumn.SCORE] = score
+    s.lost[w * LOST_COLUMNS + LostColumn.SCORED_AT] = g.cycle
+    s.scores_end = max(s.scores_end, g.cycle + score - g.base_score)
 
 
 @device(inline=True)

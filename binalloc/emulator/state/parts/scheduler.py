@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from binalloc.emulator.state.arrays import Grid, Words
+from binalloc.emulator.state.arrays import Words
+from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.layout import MAX_BLOCKS, MAX_SCHEDULERS, MAX_WARPS
 
 VICTIM_SETS, VICTIM_WAYS = 2, 8
 """Sets and ways of a warp's victim tags, powers of two: those of the authors' public simulator (ccws-2012)."""
 VICTIM_TAGS = VICTIM_SETS * VICTIM_WAYS
+
+
+class LostColumn(Codes):
+    """The scheduler ccws keeps these words for each warp."""
+
+    SCORE: int  #: score when it rose last
+    SCORED_AT: int  #: cycle of that
+    NEXT: int  #: way of each set that the next victim takes, one column for each set
+    NEXT_OF_SECOND: int
+    VICTIM: int  #: line + 1 of each victim, 0 for none, one column for each tag
+
+
+LOST_COLUMNS = LostColumn.VICTIM + VICTIM_TAGS
+assert LostColumn.VICTIM == LostColumn.NEXT + VICTIM_SETS
 
 
 class SchedulerRecord:
@@ -30,16 +45,13 @@ class SchedulerRecord:
     promotions: Annotated[Words, MAX_SCHEDULERS]
     #: mask of the warps that last became ready with a load from off-chip memory as their next instruction
     wants_load: Annotated[Words, MAX_SCHEDULERS]
-    block_batch: Annotated[Words, MAX_BLOCKS]  #: by block slot: the block's batch
+    #: by block slot: the block's batch; behind these, for tbas, the number of the first block of that batch in the SM
+    block_batch: Annotated[Words, 2 * MAX_BLOCKS]
     greedy: Annotated[Words, MAX_SCHEDULERS]  #: gto: 1 + bit index of the warp that it stays with, 0 for none
     active: Annotated[Words, MAX_SCHEDULERS]  #: two_level: mask of the active warps
     #: two_level: the cycle since which a warp that is not active has been pending
     pending_since: Annotated[Words, MAX_WARPS]
-    score: Annotated[Words, MAX_WARPS]  #: ccws: score when it rose last
-    scored_at: Annotated[Words, MAX_WARPS]  #: ccws: cycle of that
-    victim: Annotated[Grid, MAX_WARPS, VICTIM_TAGS]  #: ccws: line + 1 of each victim, 0 for none
-    victim_next: Annotated[Grid, MAX_WARPS, VICTIM_SETS]  #: ccws: way of a set that the next victim takes
+    lost: Annotated[Words, MAX_WARPS * LOST_COLUMNS]  #: ccws: [warp slot, `LostColumn`], flat
     running_warps: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the running batch's warps
     gathered: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps of the batch looked at last
     asleep: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps that are not active
-    batch_since: Annotated[Words, MAX_BLOCKS]  #: tbas: by block slot: number of the first block of its batch here

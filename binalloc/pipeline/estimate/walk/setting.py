@@ -6,7 +6,7 @@ gives sizes, scalars and the addresses that its buffers would have. Without a la
 
 from __future__ import annotations
 
-from binalloc.emulator.host.placing import Symbols, texture_row
+from binalloc.emulator.host.memory.placing import Symbols, texture_row
 from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.known.values import Three, Values, special_values
 from binalloc.emulator.state.layout import LANES

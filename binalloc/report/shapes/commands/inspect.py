@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.parts.pressure import PressureJson
-from binalloc.report.shapes.parts.shared import SharedVariable, SharedView
+from binalloc.report.shapes.parts.sharing.shared import SharedVariable, SharedView
 from binalloc.report.shapes.parts.stack import StackView
 from binalloc.report.shapes.says import says
 

@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.batches import CandidateJson, DistanceJson, FormulaJson, PageCountsJson
 from binalloc.report.shapes.parts.common import OnMachine, Versioned
-from binalloc.report.shapes.parts.paired import SharingReproductionJson
-from binalloc.report.shapes.parts.shared import OverlayFields, SharedJson
+from binalloc.report.shapes.parts.sharing.paired import SharingReproductionJson
+from binalloc.report.shapes.parts.sharing.shared import OverlayFields, SharedJson
 from binalloc.report.shapes.says import says
 
 

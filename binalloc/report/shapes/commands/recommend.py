@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.commands.multiplex import WithTurns
 from binalloc.report.shapes.parts.common import MachineFrom, Versioned
-from binalloc.report.shapes.parts.pairs import WithPairs
 from binalloc.report.shapes.parts.pressure import PressureJson
+from binalloc.report.shapes.parts.sharing.pairs import WithPairs
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 from binalloc.report.shapes.says import says
 

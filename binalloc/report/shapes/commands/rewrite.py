@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from binalloc.report.shapes.commands.multiplex import WithTurns
 from binalloc.report.shapes.parts.block_order import WithBlockOrder
 from binalloc.report.shapes.parts.common import BothCounts, MachineFrom, Versioned, WeighingProfile
-from binalloc.report.shapes.parts.pairs import WithPairs
+from binalloc.report.shapes.parts.sharing.pairs import WithPairs
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, SpeedupParts, VersionJson
 from binalloc.report.shapes.says import says
 

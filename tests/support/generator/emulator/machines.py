@@ -8,11 +8,12 @@ from random import Random
 from typing import Any
 
 from binalloc.errors import BinallocError
+from binalloc.models.machines.consistency import Consistency
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.limits import LIMITS
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import Rule
-from binalloc.models.machines.reader import _Reader, load_machine
+from binalloc.models.machines.reader import _At, load_machine
 from binalloc.models.machines.sections import (
     Coalescing,
     Dispatch,
@@ -38,7 +39,7 @@ def odd_machine(rng: Random) -> Machine:
         for part in parts:
             m = part(m, rng)
         try:
-            _Reader("drawn").consistent(m)
+            Consistency(_At("drawn")).consistent(m)
         except BinallocError:
             continue
         return m

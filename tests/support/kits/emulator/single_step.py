@@ -13,7 +13,7 @@ import numpy as np
 
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.engines.engine import engine
-from binalloc.emulator.host.global_memory import GlobalMemory
+from binalloc.emulator.host.memory.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.staging import check_registers
 from binalloc.emulator.policies.smm import open_public

@@ -54,8 +54,8 @@ def test_help_and_errors_know_every_row(command: str) -> None:
 def test_shells_complete_its_names() -> None:
     row = RowName("binalloc.emulator.policies.schedulers.table", "SCHEDULERS")
     found = row.shell_complete(None, None, "")  # type: ignore[arg-type]
-    assert [item.value for item in found] == ["lrr", "gto", "two_level", "oldest", "owf"]
-    assert [item.value for item in row.shell_complete(None, None, "t")] == ["two_level"]  # type: ignore[arg-type]
+    assert [item.value for item in found] == ["lrr", "gto", "two_level", "oldest", "owf", "ccws", "tbas"]
+    assert [item.value for item in row.shell_complete(None, None, "t")] == ["two_level", "tbas"]  # type: ignore[arg-type]
 
 
 def test_the_pages_tell_every_row() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.memory_figures import most_requests
+from binalloc.emulator.host.memory.memory_figures import most_requests
 from binalloc.emulator.state.memory_layout import MAX_REQUESTS
 from binalloc.errors import Refused
 from binalloc.isa.text.assembler import assemble

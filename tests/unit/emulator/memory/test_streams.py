@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.emulator.host.memory_figures import memory_figures
+from binalloc.emulator.host.memory.memory_figures import memory_figures
 from binalloc.emulator.runs.run import Result
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import Machine

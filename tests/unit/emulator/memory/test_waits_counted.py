@@ -40,9 +40,8 @@ def test_a_load_alone_waits_as_long_as_its_commands_take(name: str) -> None:
 def test_answers_wait_for_a_link_that_is_busy() -> None:
     m = load_machine("gem5gpu-batching")
     data = np.zeros(32 * 32, np.uint32)
-    stats = go(loading(20, 128), buffers={"x": data}, machine=m, hazards=False).stats
+    stats = go(loading(20, 128), grid=4, buffers={"x": data}, machine=m, sms=8, blocks_per_sm=1, hazards=False).stats
     assert stats["response_wait_cycles"] > 0
-    assert stats["dram_read_delay_each"] > 30
 
 
 @pytest.mark.parametrize(("batches", "most"), [("stride:1", 4), ("stride:2", 2), ("stride:4", 1), ("mod:2", 2)])

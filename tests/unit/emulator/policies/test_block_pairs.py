@@ -223,7 +223,8 @@ def test_blocks_take_turns_with_what_they_share(scheduler: str, sms: int) -> Non
         assert (found.cycles, found.stats) == (slow.cycles, slow.stats)
         assert found.blocks_per_sm == alone.blocks_per_sm + 1 == 2
         assert found.stats["locks_taken"] == 12
-        assert found.stats["stalls"]["shared_lock"] > 0
+        if scheduler != "tbas":  # each block is a batch, so the partner's warps have no turn while one has the lock
+            assert found.stats["stalls"]["shared_lock"] > 0
         assert (found.stats["cycles_behind_lock"] > 0) == bool(release)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.emulator.host.memory_figures import memory_figures
+from binalloc.emulator.host.memory.memory_figures import memory_figures
 from binalloc.emulator.state import layout, memory_layout
 from binalloc.errors import MalformedInput
 from binalloc.models.machines.reader import load_machine

@@ -19,7 +19,7 @@ def test_merged_blocks_are_proven(taken: Taken) -> None:
     found = call("verify", taken.binary, taken.made, "--launch", taken.launch, *PLAIN, "--json").json
     assert found["turns"] == [
         {"kernel": "chase", "scheme": "vtb of 4", "block": [64, 1, 1], "proven": True, "missing": None,
-         "sharing": None, "by_symbol": 0}
+         "sharing": None, "by_symbol": 0, "order": None, "grid": None}
     ]
     assert (found["verified"], found["checked"], found["same_results"]) == (True, True, True)
     answer = call("verify", taken.binary, taken.made)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.paired_figures import FigureJson, PaperMeanJson, SayingJson
+from binalloc.report.shapes.parts.sharing.paired_figures import FigureJson, PaperMeanJson, SayingJson
 from binalloc.report.shapes.says import says
 
 

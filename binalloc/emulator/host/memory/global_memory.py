@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from binalloc.emulator.host.placing import Symbols, initial, place_textures, texture_row
+from binalloc.emulator.host.memory.placing import Symbols, initial, place_textures, texture_row
 from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array

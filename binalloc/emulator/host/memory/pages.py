@@ -1,5 +1,4 @@
-"""The figures of a machine's pages, for a number of its SMs, become fields of the device record here. This file runs on
-the host."""
+"""The figures of a machine's pages, for a number of its SMs, become fields of the device record here."""
 
 from __future__ import annotations
 
