@@ -16,7 +16,15 @@ from binalloc.emulator.policies.schedulers.greedy_then_oldest import greedy_then
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.parts.scheduler import LOST_COLUMNS, VICTIM_SETS, VICTIM_WAYS, LostColumn
+from binalloc.emulator.state.parts.scheduler import (
+    LOST_AT,
+    LOST_COLUMNS,
+    LOST_NEXT,
+    LOST_SCORE,
+    LOST_VICTIM,
+    VICTIM_SETS,
+    VICTIM_WAYS,
+)
 from binalloc.emulator.state.scan import lowest_bit, quotient
 from binalloc.rows import Parameter
 
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
 def score_of(g: Gpu, s: Sm, w: int) -> int:
     """Return the score of a warp in this cycle."""
     at = w * LOST_COLUMNS
-    return max(g.base_score, s.lost[at + LostColumn.SCORE] - (g.cycle - s.lost[at + LostColumn.SCORED_AT]))
+    return max(g.base_score, s.lost[at + LOST_SCORE] - (g.cycle - s.lost[at + LOST_AT]))
 
 
 @device
@@ -79,7 +87,7 @@ def begin_score(g: Gpu, s: Sm, w: int) -> None:
 @device
 def victim_place(s: Sm, w: int, line: int) -> int:
     """Return where the tag of a line among the warp's victims is, -1 if the line is none."""
-    first = w * LOST_COLUMNS + LostColumn.VICTIM + (line & (VICTIM_SETS - 1)) * VICTIM_WAYS
+    first = w * LOST_COLUMNS + LOST_VICTIM + (line & (VICTIM_SETS - 1)) * VICTIM_WAYS
     for i in range(first, first + VICTIM_WAYS):
         if s.lost[i] == line + 1:
             return i
@@ -93,9 +101,9 @@ def keep_victim(g: Gpu, s: Sm, line: int, owner: int) -> None:
         return
     k = line & (VICTIM_SETS - 1)
     row = owner * LOST_COLUMNS
-    way = s.lost[row + LostColumn.NEXT + k]
-    s.lost[row + LostColumn.VICTIM + k * VICTIM_WAYS + way] = line + 1
-    s.lost[row + LostColumn.NEXT + k] = (way + 1) & (VICTIM_WAYS - 1)
+    way = s.lost[row + LOST_NEXT + k]
+    s.lost[row + LOST_VICTIM + k * VICTIM_WAYS + way] = line + 1
+    s.lost[row + LOST_NEXT + k] = (way + 1) & (VICTIM_WAYS - 1)
 
 
 @device
@@ -110,8 +118,8 @@ def look_for_victim(g: Gpu, s: Sm, w: int, line: int, stored: int) -> None:
     s.victim_hits += 1
     cutoff = running_warps(g, s) * g.base_score
     score = max(quotient(s.victim_hits * g.throttle * cutoff, max(s.instructions, 1)), score_of(g, s, w))
-    s.lost[w * LOST_COLUMNS + LostColumn.SCORE] = score
-    s.lost[w * LOST_COLUMNS + LostColumn.SCORED_AT] = g.cycle
+    s.lost[w * LOST_COLUMNS + LOST_SCORE] = score
+    s.lost[w * LOST_COLUMNS + LOST_AT] = g.cycle
     s.scores_end = max(s.scores_end, g.cycle + score - g.base_score)
 
 

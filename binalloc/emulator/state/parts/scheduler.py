@@ -5,26 +5,16 @@ from __future__ import annotations
 from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
-from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.layout import MAX_BLOCKS, MAX_SCHEDULERS, MAX_WARPS
 
 VICTIM_SETS, VICTIM_WAYS = 2, 8
 """Sets and ways of a warp's victim tags, powers of two: those of the authors' public simulator (ccws-2012)."""
 VICTIM_TAGS = VICTIM_SETS * VICTIM_WAYS
-
-
-class LostColumn(Codes):
-    """The scheduler ccws keeps these words for each warp."""
-
-    SCORE: int  #: score when it rose last
-    SCORED_AT: int  #: cycle of that
-    NEXT: int  #: way of each set that the next victim takes, one column for each set
-    NEXT_OF_SECOND: int
-    VICTIM: int  #: line + 1 of each victim, 0 for none, one column for each tag
-
-
-LOST_COLUMNS = LostColumn.VICTIM + VICTIM_TAGS
-assert LostColumn.VICTIM == LostColumn.NEXT + VICTIM_SETS
+# columns of what ccws keeps for a warp: its score when it rose last, the cycle of that, for each set the way that the next
+# victim takes, and for each tag the line + 1 of a victim, 0 for none
+LOST_SCORE, LOST_AT, LOST_NEXT = 0, 1, 2
+LOST_VICTIM = LOST_NEXT + VICTIM_SETS
+LOST_COLUMNS = LOST_VICTIM + VICTIM_TAGS
 
 
 class SchedulerRecord:
@@ -51,7 +41,7 @@ class SchedulerRecord:
     active: Annotated[Words, MAX_SCHEDULERS]  #: two_level: mask of the active warps
     #: two_level: the cycle since which a warp that is not active has been pending
     pending_since: Annotated[Words, MAX_WARPS]
-    lost: Annotated[Words, MAX_WARPS * LOST_COLUMNS]  #: ccws: [warp slot, `LostColumn`], flat
+    lost: Annotated[Words, MAX_WARPS * LOST_COLUMNS]  #: ccws: [warp slot, column], flat
     running_warps: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the running batch's warps
     gathered: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps of the batch looked at last
     asleep: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps that are not active
