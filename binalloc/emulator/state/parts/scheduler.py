@@ -10,8 +10,8 @@ from binalloc.emulator.state.layout import MAX_BLOCKS, MAX_SCHEDULERS, MAX_WARPS
 VICTIM_SETS, VICTIM_WAYS = 2, 8
 """Sets and ways of a warp's victim tags, powers of two: those of the authors' public simulator (ccws-2012)."""
 VICTIM_TAGS = VICTIM_SETS * VICTIM_WAYS
-# columns of what ccws keeps for a warp: its score when it rose last, the cycle of that, for each set the way that the next
-# victim takes, and for each tag the line + 1 of a victim, 0 for none
+# columns of what ccws keeps for a warp: its score when it rose last, the cycle of that, for each set the way that the
+# next victim takes, and for each tag the line + 1 of a victim, 0 for none
 LOST_SCORE, LOST_AT, LOST_NEXT = 0, 1, 2
 LOST_VICTIM = LOST_NEXT + VICTIM_SETS
 LOST_COLUMNS = LOST_VICTIM + VICTIM_TAGS
