@@ -20,6 +20,7 @@ from binalloc.emulator.sm.control import control_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.state.memory_layout import BANK_SHIFT
+from binalloc.emulator.state.parts.scheduler import LOAD_SHIFT
 from binalloc.errors import Hint, MalformedInput, Refused
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.places import PRED, REG
@@ -41,9 +42,10 @@ from binalloc.isa.table.opcodes import (
     Operand,
 )
 from binalloc.isa.timing import by_scoreboard
-from binalloc.isa.validate import validate_layout
+from binalloc.isa.validate import CODE_LIMIT, validate_layout
 from binalloc.models.machines.model import Machine
 
+assert L.CODE_WORDS == CODE_LIMIT  # device code has it as a constant of its own
 PAST_L1 = ("CG", "CV")  # Cache modifiers of accesses that bypass L1: they find nothing in it and leave nothing there.
 _FLOAT_GROUPS = ("float32", "float64", "half", "conversion")
 """groups whose operands have negation and absolute value as sign modifiers"""
@@ -114,6 +116,18 @@ class StagedProgram:
             other.table[word] = stage_instruction(word, instr, self.machine, constants, other.values)
             other.table[word, L.Column.VALID] = valid
         return other
+
+    def load_bits(self) -> list[int]:
+        """Return a bit for each code word that loads from off-chip memory, or perhaps does, as its address is
+        generic."""
+        table = self.table
+        off_chip = np.isin(table[:, L.Column.SPACE], (L.SpaceCode.GLOBAL, L.SpaceCode.LOCAL, L.SpaceCode.GENERIC))
+        loads = (table[:, L.Column.GROUP] == L.ExecGroup.MEM) & (table[:, L.Column.ACCESS] == L.AccessCode.LOAD)
+        words = np.flatnonzero((loads & off_chip) | (table[:, L.Column.GROUP] == L.ExecGroup.TEX))
+        bits = [0] * ((len(table) >> LOAD_SHIFT) + 1)
+        for word in words.tolist():
+            bits[word >> LOAD_SHIFT] |= 1 << (word & ((1 << LOAD_SHIFT) - 1))
+        return bits
 
     def place(self, word: int) -> tuple[Function, int] | None:
         """Return the function and instruction index that code word `word` belongs to."""

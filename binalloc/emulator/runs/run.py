@@ -256,7 +256,9 @@ def _choose(device: LaunchedDevice, options: RunOptions) -> None:
     device.page(rows["pages"])
     device.put("notes_evictions", int(hears("evicted", chosen)))
     device.put("notes_sought", int(hears("sought", chosen)))
-    device.put("notes_loads", int(SCHEDULERS[rows["policy"].name].asks_for_loads))
+    device.put("notes_lines", int(hears("evicted", chosen) or hears("sought", chosen)))
+    if SCHEDULERS[rows["policy"].name].asks_for_loads:
+        device.put("load_bits", device.program.load_bits())
     device.policies = {"scheduler": options.scheduler, **options.policies}
 
 

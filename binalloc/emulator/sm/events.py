@@ -26,10 +26,7 @@ from binalloc.emulator.state.layout import (
     USED_SHIFT,
     WAKE_NODE,
     WHEEL,
-    AccessCode,
     Column,
-    ExecGroup,
-    SpaceCode,
     StackColumn,
     Warp,
 )
@@ -112,27 +109,11 @@ def may_issue(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     enter_turn(g, s, program, w, s.stack[w, s.sp[w], StackColumn.PC])
 
 
-@device(apart=True)
-def note_load(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
-    """Note whether the warp's next instruction, at `pc`, loads from off-chip memory. A generic address counts as
-    one."""
-    sch = g.scheduler_of[w]
-    s.wants_load[sch] &= ~g.bit_of[w]
-    space = program[pc, Column.SPACE]
-    if program[pc, Column.GROUP] == ExecGroup.MEM and program[pc, Column.ACCESS] == AccessCode.LOAD:
-        if space == SpaceCode.GLOBAL or space == SpaceCode.LOCAL or space == SpaceCode.GENERIC:
-            s.wants_load[sch] |= g.bit_of[w]
-    elif program[pc, Column.GROUP] == ExecGroup.TEX:
-        s.wants_load[sch] |= g.bit_of[w]
-
-
 @device(inline=True)
 def enter_turn(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
     """Enter the warp, which is READY to issue the instruction at `pc`, in its scheduler's masks."""
     sch = g.scheduler_of[w]
     unit = program[pc, Column.UNIT]
-    if g.notes_loads:
-        note_load(g, s, program, w, pc)
     s.ready[sch, unit] |= g.bit_of[w]
     s.ready_units[sch] |= 1 << unit
 

@@ -132,7 +132,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, nth: in
         if s.access >= 0:
             s.access_board[s.access] = program[pc, Column.WBAR]
             hold_board(s, w, program[pc, Column.WBAR])
-    if HEARS_LINES and (s.given_up or s.sought):
+    if HEARS_LINES and g.notes_lines and (s.given_up or s.sought):
         tell_lines(g, s)
     if s.access >= 0:
         missed(g, s, w)

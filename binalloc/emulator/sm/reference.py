@@ -13,7 +13,7 @@ from __future__ import annotations
 from binalloc.emulator.policies.events import completed, resumed, waits
 from binalloc.emulator.policies.waits import NO_RANK, rank_of, reason_of
 from binalloc.emulator.sm.dispatch import next_launch
-from binalloc.emulator.sm.events import knock, note_load, retire_warp, set_state
+from binalloc.emulator.sm.events import knock, retire_warp, set_state
 from binalloc.emulator.sm.log import log_event, log_wait
 from binalloc.emulator.sm.ports import port_free
 from binalloc.emulator.state.arrays import Grid
@@ -94,8 +94,6 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     for w in range(sch, g.warp_limit, g.schedulers):
         if s.state[w] == Warp.READY:
             pc = s.stack[w, s.sp[w], StackColumn.PC]
-            if g.notes_loads:
-                note_load(g, s, program, w, pc)
             if port_free(g, s, sch, program[pc, Column.UNIT]) <= g.cycle:
                 eligible |= g.bit_of[w]
     return eligible

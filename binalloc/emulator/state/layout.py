@@ -57,6 +57,7 @@ OPERANDS = 3  # operands A, B and C, each with a reuse flag
 OPERAND_WORDS = 2  # most registers that one of them has where the latency is fixed
 READ_BITS = 4  # bits of column READS for each bank: an instruction reads at most 6 registers
 REGISTER_BITS = 8  # bits of column OPERANDS for each register, whose number is at most RZ, 255
+CODE_WORDS = 1 << 20  # code words that a module may have (ISA.md); `host.staging` holds it against the limit
 MAX_BUFFERS = 4096  # buffers and variables of a launch; their bounds are arrays of the record. Chosen by hand
 MAX_BANKS = 32  # machine files have up to 32 shared-memory banks
 LUT_BITS = fields.FIELDS["lut"].width

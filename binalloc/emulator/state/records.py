@@ -58,7 +58,7 @@ from binalloc.emulator.state.parts.pairs import PairFigures, PairRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
 from binalloc.emulator.state.parts.regions import RegionFigures, RegionRecord
 from binalloc.emulator.state.parts.register_file import RegisterFileFigures, RegisterFileRecord
-from binalloc.emulator.state.parts.scheduler import SchedulerRecord
+from binalloc.emulator.state.parts.scheduler import LOAD_WORDS, SchedulerRecord
 from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
 from binalloc.emulator.state.texture_layout import MAX_TEXTURES, TEXTURE_COLUMNS
 
@@ -202,7 +202,7 @@ class Gpu(
     listening: int  #: a bit for each listener
     notes_evictions: int  #: whether L1 notes the lines that it gives up
     notes_sought: int  #: whether L1 notes the lines that loads have not found, and those that have been stored to
-    notes_loads: int  #: whether ready warps are noted whose next instruction loads from off-chip memory
+    notes_lines: int  #: whether it notes any of both
     # parameters of policies
     base_score: int  #: ccws
     throttle: int  #: ccws
@@ -238,6 +238,8 @@ class Gpu(
     # port sets, of units and then of groups
     set_ports: Annotated[Words, PORT_SETS]  #: ports of one owner
     set_units: Annotated[Words, PORT_SETS]  #: mask of the units that need a port of the set
+    #: a bit for each code word that loads from off-chip memory, where the scheduler asks for them
+    load_bits: Annotated[Words, LOAD_WORDS]
     buffer_start: Annotated[Words, MAX_BUFFERS]
     buffer_end: Annotated[Words, MAX_BUFFERS]
     const_start: Annotated[Words, CONST_BANKS]

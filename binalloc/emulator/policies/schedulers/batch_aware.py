@@ -16,8 +16,8 @@ from binalloc.emulator.policies.schedulers.greedy_then_oldest import greedy_then
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import MAX_BLOCKS, SCOREBOARDS
-from binalloc.emulator.state.scan import count_bits
+from binalloc.emulator.state.layout import MAX_BLOCKS, SCOREBOARDS, Warp
+from binalloc.emulator.state.scan import lowest_bit
 from binalloc.rows import Parameter
 
 if TYPE_CHECKING:
@@ -35,6 +35,20 @@ def enough(g: Gpu, warps: int) -> int:
 
 
 @device
+def is_active(s: Sm, w: int, asleep: int) -> int:
+    """Return 1 if the warp, which has not ended, is active, else 0. asleep: whether it last began to wait for a result
+    of memory that comes at an unknown time."""
+    state = s.state[w]
+    if state == Warp.SCOREBOARD:
+        return 0 if asleep else 1
+    if state == Warp.BARRIER:
+        return 0 if s.bar_id[w] >= 0 else 1
+    if state == Warp.SHARED or (state >= Warp.GATE and s.kept_out[w]):
+        return 0
+    return 1
+
+
+@device
 def gather(g: Gpu, s: Sm, batch: int) -> int:
     """Set `s.gathered` to the warps of a batch that have not ended, by scheduler, and return how many are active, or -1
     if these are not enough."""
@@ -49,7 +63,7 @@ def gather(g: Gpu, s: Sm, batch: int) -> int:
                     sch = g.scheduler_of[w]
                     s.gathered[sch] |= g.bit_of[w]
                     warps += 1
-                    active += 0 if s.asleep[sch] & g.bit_of[w] else 1
+                    active += is_active(s, w, s.asleep[sch] & g.bit_of[w])
     return active if warps and active >= enough(g, warps) else -1
 
 
@@ -91,8 +105,12 @@ def has_enough(g: Gpu, s: Sm) -> int:
     warps = 0
     active = 0
     for k in range(g.schedulers):
-        warps += count_bits(s.running_warps[k])
-        active += count_bits(s.running_warps[k] & ~s.asleep[k])
+        left = s.running_warps[k]
+        while left:
+            i = lowest_bit(left)
+            left &= left - 1
+            warps += 1
+            active += is_active(s, i * g.schedulers + k, (s.asleep[k] >> i) & 1)
     return 1 if warps and active >= enough(g, warps) else 0
 
 
@@ -100,7 +118,6 @@ def has_enough(g: Gpu, s: Sm) -> int:
 def batch_aware(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
     """Return what "gto" takes of the eligible warps of the running batch, after that has been replaced if it lacks
     active warps."""
-    s.asleep[sch] &= ~eligible
     if s.running_batch == 0 or has_enough(g, s) == 0:
         promote(g, s, sch, eligible)
     rest = eligible & s.running_warps[sch]
@@ -119,38 +136,20 @@ def join_batch(g: Gpu, s: Sm, slot: int) -> None:
 
 
 @device
-def wake_up(g: Gpu, s: Sm, w: int) -> None:
-    """Note that the warp is active."""
-    s.asleep[g.scheduler_of[w]] &= ~g.bit_of[w]
-
-
-@device
 def start_active(g: Gpu, s: Sm, w: int) -> None:
     """Enter the warp, which starts, in the running batch if its block belongs to that."""
-    wake_up(g, s, w)
     if s.block_batch[s.block_of[w]] + 1 == s.running_batch:
         s.running_warps[g.scheduler_of[w]] |= g.bit_of[w]
 
 
 @device
-def fall_asleep(g: Gpu, s: Sm, w: int) -> None:
-    """Note that the warp is not active."""
-    s.asleep[g.scheduler_of[w]] |= g.bit_of[w]
-
-
-@device
-def sleep_for_memory(g: Gpu, s: Sm, w: int, boards: int) -> None:
-    """Note that the warp is not active if it waits for a result that comes at an unknown time."""
+def note_wait(g: Gpu, s: Sm, w: int, boards: int) -> None:
+    """Note whether the warp waits for a result that comes at an unknown time."""
+    sch = g.scheduler_of[w]
+    s.asleep[sch] &= ~g.bit_of[w]
     for board in range(SCOREBOARDS):
         if (boards >> board) & 1 and s.board_open[w, board]:
-            fall_asleep(g, s, w)
-
-
-@device
-def sleep_for_lock(g: Gpu, s: Sm, w: int, gate: int) -> None:
-    """Note that the warp is not active if it waits for shared memory that its block's partner has."""
-    if s.kept_out[w]:
-        fall_asleep(g, s, w)
+            s.asleep[sch] |= g.bit_of[w]
 
 
 @device
@@ -164,8 +163,7 @@ TBAS = WarpScheduler(
     "tbas", "warps of one batch of blocks at a time, as long as enough of them are active; of these as gto",
     batch_aware,
     hears={
-        "block_begins": join_batch, "started": start_active, "ended": leave_batch, "waits": sleep_for_memory,
-        "resumed": wake_up, "arrived": fall_asleep, "opened": wake_up, "closed": sleep_for_lock,
+        "block_begins": join_batch, "started": start_active, "ended": leave_batch, "waits": note_wait,
     },
     parameters=(
         Parameter("enough", "enough", "active warps that a running batch must have", 1, 1, 1 << 10,

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from binalloc.emulator.policies.schedulers.greedy_then_oldest import greedy_then_oldest, leave_ended
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
-from binalloc.emulator.state.counters import Stall
+from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import StackColumn
 from binalloc.emulator.state.parts.scheduler import (
+    LOAD_SHIFT,
     LOST_AT,
     LOST_COLUMNS,
     LOST_NEXT,
@@ -48,6 +50,14 @@ def running_warps(g: Gpu, s: Sm) -> int:
     return n
 
 
+@device(inline=True)
+def loads_next(g: Gpu, s: Sm, w: int) -> int:
+    """Return 1 if the next instruction of a ready warp loads from off-chip memory, else 0. A generic address counts as
+    one of such memory."""
+    pc = s.stack[w, s.sp[w], StackColumn.PC]
+    return (g.load_bits[pc >> LOAD_SHIFT] >> (pc & ((1 << LOAD_SHIFT) - 1))) & 1
+
+
 @device
 def may_load(g: Gpu, s: Sm, w: int) -> int:
     """Return 1 if the scores of the warps in front of warp w have not come to the cutoff. Warps are in the order of
@@ -68,11 +78,12 @@ def cache_conscious(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
     if g.cycle >= s.scores_end:  # all scores are the base, so all warps may load
         return greedy_then_oldest(g, s, sch, eligible)
     rest = eligible
-    loads = eligible & s.wants_load[sch]
-    while loads:
-        i = lowest_bit(loads)
-        loads &= loads - 1
-        if may_load(g, s, i * g.schedulers + sch) == 0:
+    left = eligible
+    while left:
+        i = lowest_bit(left)
+        left &= left - 1
+        w = i * g.schedulers + sch
+        if loads_next(g, s, w) and may_load(g, s, w) == 0:
             rest &= ~(1 << i)
     return greedy_then_oldest(g, s, sch, rest) if rest else ~Stall.PENDING
 
@@ -117,23 +128,17 @@ def look_for_victim(g: Gpu, s: Sm, w: int, line: int, stored: int) -> None:
         return
     s.victim_hits += 1
     cutoff = running_warps(g, s) * g.base_score
-    score = max(quotient(s.victim_hits * g.throttle * cutoff, max(s.instructions, 1)), score_of(g, s, w))
+    risen = quotient(s.victim_hits * g.throttle * cutoff, max(s.stat[Stat.WARP_INSTRUCTIONS], 1))
+    score = max(risen, score_of(g, s, w))
     s.lost[w * LOST_COLUMNS + LOST_SCORE] = score
     s.lost[w * LOST_COLUMNS + LOST_AT] = g.cycle
     s.scores_end = max(s.scores_end, g.cycle + score - g.base_score)
-
-
-@device(inline=True)
-def count_issue(g: Gpu, s: Sm, w: int, pc: int) -> None:
-    """Count an instruction of the SM."""
-    s.instructions += 1
 
 
 CCWS = WarpScheduler(
     "ccws", "gto, but where L1 loses lines that warps ask for again, fewer warps load at a time", cache_conscious,
     hears={
         "started": begin_score, "ended": leave_ended, "evicted": keep_victim, "sought": look_for_victim,
-        "issued": count_issue,
     },
     parameters=(
         Parameter("base", "base_score", "score of a warp that has lost nothing", 100, 1, 1 << 16),

@@ -25,5 +25,5 @@ class WarpScheduler(SmPolicy):
     #: ~reason, a `counters.Stall`, where no warp is to issue in this cycle. sch: number of the scheduler in the SM.
     #: eligible: its eligible warps as a bit mask, not 0; bit i is warp slot i * schedulers + sch
     pick: Callable[[Gpu, Sm, int, int], int]
-    #: whether it asks for `s.wants_load`, the ready warps whose next instruction loads from off-chip memory
+    #: whether it asks for `g.load_bits`, which says which instructions load from off-chip memory
     asks_for_loads: bool = False

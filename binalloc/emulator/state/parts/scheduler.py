@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
-from binalloc.emulator.state.layout import MAX_BLOCKS, MAX_SCHEDULERS, MAX_WARPS
+from binalloc.emulator.state.layout import CODE_WORDS, MAX_BLOCKS, MAX_SCHEDULERS, MAX_WARPS
 
+LOAD_SHIFT = 5  # log2 of the code words in a word of `Gpu.load_bits`
+LOAD_WORDS = (CODE_WORDS >> LOAD_SHIFT) + 1  # staged code has one word more
 VICTIM_SETS, VICTIM_WAYS = 2, 8
 """Sets and ways of a warp's victim tags, powers of two: those of the authors' public simulator (ccws-2012)."""
 VICTIM_TAGS = VICTIM_SETS * VICTIM_WAYS
@@ -24,7 +26,6 @@ class SchedulerRecord:
     batches: int  #: batches with a resident block
     batch_area: int  #: cycles in which batches have left less those in which they have come, summed
     victim_hits: int  #: ccws: loads so far that asked for a victim of their own warp
-    instructions: int  #: ccws: instructions issued so far
     scores_end: int  #: ccws: the cycle from which on all scores are the base again
     running_batch: int  #: tbas: the running batch + 1, 0 for none
     running_since: int  #: tbas: its `batch_since`
@@ -33,8 +34,6 @@ class SchedulerRecord:
     last: Annotated[Words, MAX_SCHEDULERS]  #: bit index of the warp that issued last, -1 before the first
     #: mask of the warps that the policy has promoted and for which `promoted` has not been called
     promotions: Annotated[Words, MAX_SCHEDULERS]
-    #: mask of the warps that last became ready with a load from off-chip memory as their next instruction
-    wants_load: Annotated[Words, MAX_SCHEDULERS]
     #: by block slot: the block's batch; behind these, for tbas, the number of the first block of that batch in the SM
     block_batch: Annotated[Words, 2 * MAX_BLOCKS]
     greedy: Annotated[Words, MAX_SCHEDULERS]  #: gto: 1 + bit index of the warp that it stays with, 0 for none
@@ -44,4 +43,5 @@ class SchedulerRecord:
     lost: Annotated[Words, MAX_WARPS * LOST_COLUMNS]  #: ccws: [warp slot, column], flat
     running_warps: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the running batch's warps
     gathered: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps of the batch looked at last
-    asleep: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps that are not active
+    #: tbas: mask of the warps that last began to wait for a result of memory that comes at an unknown time
+    asleep: Annotated[Words, MAX_SCHEDULERS]
