@@ -69,12 +69,12 @@ class RunOptions:
     """One of `ENGINES`."""
     scheduler: str = DEFAULT_SCHEDULER
     """How an SM's schedulers choose among warps: a row of `policies.schedulers.table`, by name, with its parameters, as
-    in `NAME:PARAMETER=VALUE`."""
+    in "NAME:PARAMETER=VALUE"."""
     dispatcher: str = DEFAULT_DISPATCHER
     """Which SM takes which block when: a row of `dispatchers.table`, by name."""
     batches: str = AUTO
-    """Which blocks are a batch, for dispatchers and schedulers that know batches: `stride:N`, `mod:M`, or `auto`. For
-    `auto` the use case `run` finds batches; otherwise each block is one."""
+    """Which blocks are a batch, for dispatchers and schedulers that know batches: "stride:N", "mod:M" or "auto". With
+    "auto" the use case `run` finds batches, and everywhere else each block is one."""
     placement: str = DEFAULT_PLACEMENT
     """Where in an SM's shared memory an allocation lies: a row of `placements.table`, by name."""
     pages: str = DEFAULT_PAGES
