@@ -49,7 +49,7 @@ class RowName(click.types.StringParamType):
         if name not in rows:
             self.fail(f"{name!r} is not one of {', '.join(map(repr, rows))}.", param, ctx)
         if parameters and not getattr(rows[name], "parameters", ()):
-            self.fail(f"{name} has no parameters, found {parameters!r}.", param, ctx)
+            self.fail(f"{name} has no parameters, found {value!r}.", param, ctx)
         if parameters:
             try:
                 chosen(rows, str(value), "row", Hint(""))

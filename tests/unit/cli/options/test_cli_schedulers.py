@@ -62,3 +62,21 @@ def test_the_pages_tell_every_row() -> None:
     for page in ("docs/questions/which_instruction_waits.md", "CHANGELOG.md", "binalloc/emulator/TIMING.md"):
         text = (ROOT / page).read_text()
         assert [name for name in SCHEDULERS if f"`{name}`" not in text] == [], page
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "words"),
+    [
+        ("tbas:enough=0", "enough=1 to 1024 or half or all"),
+        ("tbas:enough=2000", "enough=1 to 1024 or half or all"),
+        ("tbas:foo=1", "no parameter 'foo'"),
+        ("tbas:next=youngest", "next=oldest or successor"),
+        ("ccws:base=x", "base=1 to 65536"),
+        ("ccws:base=1:base=2", "base comes twice"),
+        ("lrr:a=1", "lrr has no parameters, found 'lrr:a=1'"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(scheduler: str, words: str) -> None:
+    found = call("run", "x.loom", "--launch", "x.toml", "--scheduler", scheduler)
+    assert found.code == 2
+    assert words in " ".join(found.err.split())
