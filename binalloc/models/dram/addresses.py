@@ -17,6 +17,9 @@ ROW, BANK, CHANNEL, COLUMN = "row", "bank", "channel", "column"
 PARTS = (CHANNEL, BANK, ROW, COLUMN)  # in the order of the emulator's `AddressPart`
 LINE_BYTES = 128  # lines of all machines have this size
 LINE_BITS = LINE_BYTES.bit_length() - 1
+MOST_DIGITS, MOST_ROW_BITS = 24, 24
+"""Digits of an order, and bits of the row that it may state: the numbers of physical lines then stay within 64 bits.
+Real orders have up to ten digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ def _radices(words: list[tuple[str, str]], sizes: dict[str, int]) -> list[int]:
             raise WrongOrder(f"bits of {part} come twice", f"{part} once, or its bits divided")
     radices = [1 << int(bits) if bits else left[part] for part, bits in words]
     left |= dict.fromkeys(whole, 1)
+    if len(words) > MOST_DIGITS or sum(int(bits) for part, bits in words if part == ROW) > MOST_ROW_BITS:
+        raise WrongOrder("too many parts", f"at most {MOST_DIGITS}, with {MOST_ROW_BITS} further bits of the row")
     missing = [part for part, size in left.items() if size > 1]
     if missing:
         raise WrongOrder(f"bits of {missing[0]} are missing", f"all of {_bits(missing[0], sizes)}")

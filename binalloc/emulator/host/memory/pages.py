@@ -10,10 +10,11 @@ from binalloc.emulator.state.memory_layout import LINE_BYTES, LINE_SHIFT
 from binalloc.emulator.state.parts.pages import MAX_DIGITS
 from binalloc.errors import Hint, UsageError
 from binalloc.launch.placing import BUFFER_GAP
-from binalloc.models.dram.addresses import COLUMN, PARTS, AddressOrder, WrongOrder, read_order
+from binalloc.models.dram.addresses import COLUMN, MOST_DIGITS, PARTS, AddressOrder, WrongOrder, read_order
 from binalloc.models.machines.model import Machine
 from binalloc.rows import Chosen
 
+assert MOST_DIGITS <= MAX_DIGITS  # the record has room for every order
 LEAST_BYTES, MOST_BYTES = 4096, 2 << 20  # the smallest pages of hosts, the largest of GPUs
 
 
@@ -56,7 +57,6 @@ def _order(machine: Machine, channels: int, pages: Chosen) -> AddressOrder:
             f"{machine.name} states no order of address parts for {channels} channels: {error.args[0]}",
             place=Hint("{sms}"), found=text, expected=error.args[1], remedy=Hint("Emulate all SMs of the machine."),
         ) from None  # fmt: skip
-    assert len(order.digits) <= MAX_DIGITS
     return order
 
 

@@ -54,6 +54,8 @@ def test_channels_that_are_no_power_of_two_are_one_part() -> None:
         ("row bank channel column:0", "no number of bits"),
         ("row bank channel column:x", "no number of bits"),
         ("row bank channel column:99999999999", "no number of bits"),
+        ("row" + " row:1" * 30 + " bank channel column", "too many parts"),
+        ("row row:20 bank row:20 channel column", "too many parts"),
         ("row rank bank channel column", "an unknown part"),
     ],
 )
