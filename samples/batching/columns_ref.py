@@ -1,4 +1,4 @@
-"""What columns.lasm computes: to each word the number of its column is added. A row of the array is a column."""
+"""This reference adds to each word the number of its column, as columns.lasm does. A row of the array is a column."""
 
 import numpy as np
 

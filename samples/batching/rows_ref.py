@@ -1,4 +1,4 @@
-"""What rows.lasm computes: to each word the number of its row is added."""
+"""This reference adds to each word the number of its row, as rows.lasm does."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What scattered.lasm computes: a warp's number is added to 512 bytes, whose place is a hash of that number."""
+"""This reference adds a warp's number to 512 bytes, as scattered.lasm does. Their place is a hash of that number."""
 
 import numpy as np
 

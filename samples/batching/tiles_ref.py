@@ -1,4 +1,4 @@
-"""What tiles.lasm computes: to each word the number of its row is added."""
+"""This reference adds to each word the number of its row, as tiles.lasm does."""
 
 import numpy as np
 

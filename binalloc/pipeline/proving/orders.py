@@ -12,7 +12,7 @@ from dataclasses import replace
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.block_order.record import OrderRecord, was_ordered
-from binalloc.pipeline.proving.turns import TurnsProof, for_blocks
+from binalloc.pipeline.proving.turns import TurnsProof, each_recorded, for_blocks
 from binalloc.transform.block_order.renumber import renumber_blocks, require_movable
 from binalloc.verify.block_order.check import check_order
 
@@ -20,15 +20,7 @@ from binalloc.verify.block_order.check import check_order
 def prove_orders(old: Module, new: Module, names: list[str]) -> tuple[Module, list[TurnsProof]]:
     """Return the original with the named kernels as their records say, and what is proven of each. Kernels of which
     `old` records the same are left alone. Raises MalformedInput for a record that makes no sense."""
-    found = []
-    for name in names:
-        record = was_ordered(new, name)
-        if record is None or was_ordered(old, name) == record:
-            continue
-        proof = _prove(old, new, name, record)
-        old = old if proof.module is None else proof.module
-        found.append(proof)
-    return old, found
+    return each_recorded(old, new, names, was_ordered, lambda old, name, record: _prove(old, new, name, record))
 
 
 def _prove(old: Module, new: Module, name: str, record: OrderRecord) -> TurnsProof:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from binalloc.analysis.shared.memory import shared_memory_of
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
-from binalloc.pipeline.proving.turns import TurnsProof, for_blocks
+from binalloc.pipeline.proving.turns import TurnsProof, each_recorded, for_blocks
 from binalloc.pipeline.sharing.overlay_record import OverlayRecord, was_overlaid
 from binalloc.pipeline.sharing.overlays import plan_again
 from binalloc.transform.sharing.overlay import overlay_memory
@@ -23,15 +23,7 @@ OVERLAY = "overlay"
 def prove_overlays(old: Module, new: Module, names: list[str]) -> tuple[Module, list[TurnsProof]]:
     """Return the original with the named kernels as their records say, and what is proven of each. Kernels of which
     `old` records the same are left alone. Raises MalformedInput for a record that makes no sense."""
-    found = []
-    for name in names:
-        record = was_overlaid(new, name)
-        if record is None or was_overlaid(old, name) == record:
-            continue
-        proof = _prove(old, new, name, record)
-        old = old if proof.module is None else proof.module
-        found.append(proof)
-    return old, found
+    return each_recorded(old, new, names, was_overlaid, lambda old, name, record: _prove(old, new, name, record))
 
 
 def _prove(old: Module, new: Module, name: str, record: OverlayRecord) -> TurnsProof:

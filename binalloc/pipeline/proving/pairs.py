@@ -17,7 +17,7 @@ from binalloc.isa.kinds import Flow
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.models.sharing.record import SharedRecord, was_shared
-from binalloc.pipeline.proving.turns import Three, TurnsProof, for_blocks
+from binalloc.pipeline.proving.turns import Three, TurnsProof, each_recorded, for_blocks
 from binalloc.pipeline.sharing.plans import Plan, Planner
 from binalloc.pipeline.sharing.sharing import JUMP, KEPT, NONE, OPT, POSTDOM, Wish, judged, shared_module
 from binalloc.printable import count
@@ -28,15 +28,7 @@ from binalloc.verify.sharing.check import check_shared
 def prove_pairs(old: Module, new: Module, names: list[str], machine: Machine) -> tuple[Module, list[TurnsProof]]:
     """Return the original with the named kernels as their records say, and what is proven of each. Kernels of which
     `old` records the same are left alone. Raises MalformedInput for a record that makes no sense."""
-    found = []
-    for name in names:
-        record = was_shared(new, name)
-        if record is None or was_shared(old, name) == record:
-            continue
-        proof = _prove(old, new, name, record, machine)
-        old = old if proof.module is None else proof.module
-        found.append(proof)
-    return old, found
+    return each_recorded(old, new, names, was_shared, lambda old, name, record: _prove(old, new, name, record, machine))
 
 
 def _prove(old: Module, new: Module, name: str, record: SharedRecord, machine: Machine) -> TurnsProof:

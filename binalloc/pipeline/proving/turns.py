@@ -7,7 +7,9 @@ module in front of allocation, against which the ordinary checker judges the bin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
@@ -19,6 +21,8 @@ from binalloc.pipeline.multiplex.multiplexing import unproven_step
 from binalloc.pipeline.multiplex.record import was_made
 from binalloc.pipeline.multiplex.shorter import own_words, shorter_regions
 from binalloc.pipeline.request import Request
+
+Recorded = TypeVar("Recorded")
 
 Three = tuple[int, int, int]
 """Threads of a block along x, y and z."""
@@ -48,12 +52,24 @@ class TurnsProof:
 def prove_turns(old: Module, new: Module, names: list[str], machine: Machine) -> tuple[Module, list[TurnsProof]]:
     """Return the original with the schemes of the named kernels, and what is proven of each. Kernels whose scheme `old`
     records, too, are left alone. Raises MalformedInput if a record contradicts its kernel."""
+    return each_recorded(old, new, names, was_made, lambda old, name, wanted: _prove(old, new, name, wanted, machine))
+
+
+def each_recorded(
+    old: Module, new: Module, names: list[str], recorded: Callable[[Module, str], Recorded | None],
+    prove: Callable[[Module, str, Recorded], TurnsProof],
+) -> tuple[Module, list[TurnsProof]]:
+    """Return the original with the named kernels as their records say, and what is proven of each.
+
+    recorded: returns the record of a kernel. Kernels of which `old` has the same one are left alone. prove: proves a
+    kernel of the module so far by its record; the proof has the module behind it.
+    """
     found = []
     for name in names:
-        wanted = was_made(new, name)
-        if wanted is None or was_made(old, name) == wanted:
+        record = recorded(new, name)
+        if record is None or recorded(old, name) == record:
             continue
-        proof = _prove(old, new, name, wanted, machine)
+        proof = prove(old, name, record)
         old = old if proof.module is None else proof.module
         found.append(proof)
     return old, found

@@ -92,7 +92,7 @@ def share(
 
 
 class _Given(NamedTuple):
-    """What is given has a kernel, and the request of what to do with it."""
+    """This record has a kernel that is given, and the request of what to do with it."""
 
     module: Module
     data: bytes  #: of the input
