@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from binalloc.emulator.host.figures.stats import per
+from binalloc.emulator.host.figures.off_chip import per
 from binalloc.names.kernels import readable
 from binalloc.printable import count, one_line
 from binalloc.report.table import table

@@ -18,7 +18,7 @@ REPLACED = {
 """Modules whose functions are replaced in compiled code by those from another module."""
 
 EMULATOR = "binalloc.emulator"  # the package that has the rooms
-ROOMS = ("arithmetic", "checks", "execute", "memory", "pages", "policies", "sm", "state")
+ROOMS = ("arithmetic", "channels", "checks", "execute", "memory", "pages", "policies", "sm", "state")
 """The emulator's rooms with device code, records and constants."""
 
 _OTHERS = (

@@ -16,7 +16,7 @@ from binalloc.emulator.host.figures.series import CounterSeries
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.kept import KeptDevice
 from binalloc.emulator.host.memory.global_memory import GlobalMemory
-from binalloc.emulator.host.memory.memory_figures import memory_figures, most_requests, tagged_figures
+from binalloc.emulator.host.memory.memory_figures import channels_for, memory_figures, most_requests, tagged_figures
 from binalloc.emulator.host.memory.pages import page_fields
 from binalloc.emulator.host.resources import PublicPart, Resources
 from binalloc.emulator.host.staging import Constants, StagedProgram
@@ -169,7 +169,7 @@ class LaunchedDevice:
     def page(self, pages: Chosen) -> None:
         """Switch on the pages that a user has chosen. Raises UsageError for those that the machine cannot have."""
         spans = sorted((start, end) for _, start, end in self.memory.places())
-        for name, value in page_fields(self.machine, self.sms_count, self.get("dram_channels"), spans, pages).items():
+        for name, value in page_fields(self.machine, self.sms_count, spans, pages).items():
             self.put(name, value)
 
     def _put_launch(self, kernel: Function, resident: int) -> None:
@@ -210,7 +210,7 @@ class LaunchedDevice:
     def _machine_fields(self) -> dict[str, Value]:
         """Return the fields of the device record that follow from machine and module, by name."""
         m = self.machine
-        values: dict[str, int] = {
+        values: dict[str, int | list[int]] = {
             "lanes": L.LANES, "sms": self.sms_count, "nsm_reported": self.sms_count,
             "core_khz": round(1000 * m.clock.core_mhz), "schedulers": m.schedulers.count,
             "issue_width": m.schedulers.issue_width, "shared_latency": m.shared.latency,
@@ -227,11 +227,13 @@ class LaunchedDevice:
         members = [[i for i, u in enumerate(L.UNIT_NAMES) if m.units[u].port_group == name] for name in groups]
         shares = [m.units[u].ports // n for u, n in zip(L.UNIT_NAMES, owners, strict=True)]
         warps = range(min(m.schedulers.count * L.MAX_WARPS_OF_SCHEDULER, L.MAX_WARPS))
+        near = channels_for(m, self.sms_count)
+        refreshes = [m.dram.refi] * near + [m.far.dram.refi if m.far else 0] * (MAX_CHANNELS - near)
         return {
-            **{name: int(value) for name, value in values.items()},
+            **{name: value if isinstance(value, list) else int(value) for name, value in values.items()},
             **tagged_figures(m, self.get("code_words")),
             "channel_due": [NEVER] * MAX_CHANNELS,
-            "channel_refresh": [m.dram.refi] * MAX_CHANNELS,
+            "channel_refresh": refreshes,
             "bank_ready": [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM),
             **{f"unit_{name}": [getattr(m.units[u], name) for u in L.UNIT_NAMES] for name in _UNIT_FIGURES},
             "unit_group": [groups[m.units[u].port_group] for u in L.UNIT_NAMES],
@@ -259,6 +261,8 @@ class LaunchedDevice:
         """Raise Refused for a machine larger than the record's arrays, which would run wrongly."""
         m = self.machine
         warps = self.need.use.warps * self.engine.get(self.g, 0, "resident_limit")
+        channels = m.dram.channels + (m.far_dram.channels if m.far_dram is not None else 0)
+        slices = m.l2.slices // m.dram.channels * channels
         small = (("instruction cache", m.instruction_cache), ("constant cache", m.constant_cache))
         bounds = (
             ("threads per block", self.need.use.threads, L.LANES * L.MAX_BLOCK_WARPS),
@@ -270,8 +274,9 @@ class LaunchedDevice:
             ("MSHRs", m.l1.mshrs, MAX_MSHRS),
             *((f"{name} lines", cache.sets * cache.ways, MAX_TAGGED_LINES) for name, cache in small if cache),
             ("SMs", self.sms_count, MAX_SMS),
-            ("L2 slices", m.l2.slices, MAX_SLICES),
-            ("L2 lines", m.l2.slices * m.l2.sets * m.l2.ways, MAX_L2_LINES),
+            ("channels of DRAM", channels, MAX_CHANNELS),
+            ("L2 slices", slices, MAX_SLICES),
+            ("L2 lines", slices * m.l2.sets * m.l2.ways, MAX_L2_LINES),
             ("requests to memory", most_requests(m, self.sms_count), MAX_REQUESTS),
         )
         for what, found, most in bounds:

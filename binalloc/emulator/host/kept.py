@@ -179,7 +179,8 @@ class KeptDevice:
 
     def take(self, engine: Engine, g: Records) -> None:
         """Keep L2 of a launch that has ended. Words that are still on their way have come when the next one begins."""
-        lines = engine.get(g, 0, "slices") * engine.get(g, 0, "l2_sets") * engine.get(g, 0, "l2_ways")
+        slices = engine.get(g, 0, "all_channels") * engine.get(g, 0, "slices_per_channel")
+        lines = slices * engine.get(g, 0, "l2_sets") * engine.get(g, 0, "l2_ways")
         self.lines = {name: engine.view(g, 0, name)[:lines].copy() for name in _LINES}
         if isinstance(g, np.ndarray) and not engine.get(g, 0, "logging"):
             self._spare = Spare(g, engine.get(g, 0, "requests"), lines, engine.get(g, 0, "pages_used"))

@@ -15,6 +15,7 @@ and when a run stops (`settle`).
 
 from __future__ import annotations
 
+from binalloc.emulator.channels.memories import add, cycle_of, memory_of, tick_from
 from binalloc.emulator.memory.account.log import note
 from binalloc.emulator.memory.account.rows import row_opened, rows_closed
 from binalloc.emulator.memory.calendar import post
@@ -31,11 +32,10 @@ from binalloc.emulator.state.memory_layout import (
     NEVER,
     REFRESHING,
     Command,
-    MemoryStat,
+    DramStat,
     Queue,
 )
 from binalloc.emulator.state.records import Gpu
-from binalloc.emulator.state.scan import quotient
 
 DATA_PART = (1 << DATA_FRACTION) - 1  # fraction bits of a time on the data bus
 AGE_BITS = 40  # of a key: requests' ages count stamps, far fewer than 2^40
@@ -45,27 +45,16 @@ WAIT_SHIFT = AGE_BITS + BANK_BITS + 1  # of a key: the wait stands above all els
 LONGEST_WAIT = (1 << 16) - 1  # ticks; no timing parameter comes near it
 
 
-@device(inline=True)
-def cycle_of(g: Gpu, tick: int) -> int:
-    """Return the core cycle in which a tick begins."""
-    return quotient(tick * g.tick_denominator, g.tick_numerator)
-
-
-@device(inline=True)
-def tick_from(g: Gpu, cycle: int) -> int:
-    """Return the first tick that begins in a core cycle or after it."""
-    return quotient(cycle * g.tick_numerator + g.tick_denominator - 1, g.tick_denominator)
-
-
 @device
 def has_room(g: Gpu, channel: int, requests: int) -> int:
     """Return 1 if `requests` more requests can wait at the channel, else 0."""
-    return 1 if g.channel_waiting[channel] + requests <= g.dram_depth else 0
+    return 1 if g.channel_waiting[channel] + requests <= g.dram_depth[memory_of(g, channel)] else 0
 
 
 @device
 def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> None:
     """Let request r wait at a bank of a channel that has room for it and has caught up."""
+    m = memory_of(g, channel)
     b = channel * MAX_BANKS_OF_DRAM + bank
     g.at_bank[r] = b
     g.at_row[r] = row
@@ -74,7 +63,7 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
     g.asked[r] = g.cycle
     g.younger[r] = -1
     g.channel_waiting[channel] += 1
-    entered(g, Queue.DRAM_QUEUE, g.cycle, g.channel_waiting[channel], g.dram_depth)
+    entered(g, Queue.DRAM_QUEUE + m, g.cycle, g.channel_waiting[channel], g.dram_depth[m])
     g.channel_seen[channel] = g.cycle
     if (g.channel_used[channel] >> bank) & 1 == 0:
         g.channel_used[channel] |= 1 << bank
@@ -88,22 +77,22 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
         g.bank_last[b] = r
         if row + 1 != g.bank_row[b] or g.at_row[g.bank_next[b]] + 1 == g.bank_row[b]:
             return
-    change_next(g, channel, b, r)
+    change_next(g, m, channel, b, r)
 
 
 @device
-def change_next(g: Gpu, channel: int, b: int, r: int) -> None:
+def change_next(g: Gpu, m: int, channel: int, b: int, r: int) -> None:
     """Make request r, which has just come, the next one of its bank. Its commands follow those that the channel has
     issued in this cycle."""
     g.bank_next[b] = r
-    want(g, b)
+    want(g, m, b)
     g.bank_ready[b] = max(g.bank_ready[b], g.channel_bus[channel])
-    first = tick_from(g, g.cycle)
+    first = tick_from(g, m, g.cycle)
     if g.channel_next[channel] == b:
-        find_next(g, channel, first)
+        find_next(g, m, channel, first)
     else:
-        propose(g, channel, b, first)
-    g.channel_due[channel] = min(g.channel_due[channel], cycle_of(g, g.channel_end[channel]))
+        propose(g, m, channel, b, first)
+    g.channel_due[channel] = min(g.channel_due[channel], cycle_of(g, m, g.channel_end[channel]))
     g.dram_due = min(g.dram_due, g.channel_due[channel])
 
 
@@ -112,8 +101,9 @@ def leave_bank(g: Gpu, r: int) -> None:
     """Remove request r, which has been served. Its bank turns to the oldest one to the same row, else to the oldest."""
     b = g.at_bank[r]
     channel = b // MAX_BANKS_OF_DRAM
+    m = memory_of(g, channel)
     g.channel_waiting[channel] -= 1
-    left(g, Queue.DRAM_QUEUE, g.cycle, g.channel_waiting[channel], g.dram_depth)
+    left(g, Queue.DRAM_QUEUE + m, g.cycle, g.channel_waiting[channel], g.dram_depth[m])
     if g.older[r] >= 0:
         g.younger[g.older[r]] = g.younger[r]
     else:
@@ -130,38 +120,38 @@ def leave_bank(g: Gpu, r: int) -> None:
     while following >= 0 and g.at_row[following] + 1 != g.bank_row[b]:
         following = g.younger[following]
     g.bank_next[b] = following if following >= 0 else g.bank_first[b]
-    want(g, b)
+    want(g, m, b)
 
 
 @device
-def want(g: Gpu, b: int) -> None:
+def want(g: Gpu, m: int, b: int) -> None:
     """Note which command bank b needs for its next request, when the bank and its group are ready for it, and how long
     after that the request's last command is at the soonest."""
     r = g.bank_next[b]
-    rest = (g.bursts[r] - 1) * g.t_ccdl
+    rest = (g.bursts[r] - 1) * g.t_ccdl[m]
     low = g.age[r] << BANK_BITS | b & (MAX_BANKS_OF_DRAM - 1)
     if g.bank_row[b] == 0:
         g.bank_wants[b] = Command.ACTIVATE
         g.bank_ready[b] = g.bank_activate[b]
-        rest += g.t_rcd
+        rest += g.t_rcd[m]
         low |= ROW_COMMAND
     elif g.bank_row[b] != g.at_row[r] + 1:
         g.bank_wants[b] = Command.PRECHARGE
         g.bank_ready[b] = g.bank_precharge[b]
-        rest += g.t_rp + g.t_rcd
+        rest += g.t_rp[m] + g.t_rcd[m]
         low |= ROW_COMMAND
     else:
         g.bank_wants[b] = Command.WRITE if g.writes[r] else Command.READ
-        g.bank_ready[b] = max(g.bank_column[b], g.group_column[group_of(g, b)])
+        g.bank_ready[b] = max(g.bank_column[b], g.group_column[group_of(g, m, b)])
     g.bank_key[b] = low
     g.bank_rest[b] = rest
 
 
 @device(inline=True)
-def group_of(g: Gpu, b: int) -> int:
+def group_of(g: Gpu, m: int, b: int) -> int:
     """Return the bank group of bank b, which has the number of its first bank."""
     inside = b & (MAX_BANKS_OF_DRAM - 1)
-    return b - inside + remainder(inside, g.dram_groups)
+    return b - inside + remainder(inside, g.dram_groups[m])
 
 
 @device(inline=True)
@@ -185,24 +175,24 @@ def key_of(g: Gpu, b: int, wait: int) -> int:
 
 
 @device(inline=True)
-def keep_next(g: Gpu, channel: int, first: int, key: int) -> None:
+def keep_next(g: Gpu, m: int, channel: int, first: int, key: int) -> None:
     """Make the command with this key (`key_of`) the channel's next one, unless a refresh is due by then."""
     g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + (key & (MAX_BANKS_OF_DRAM - 1))
     g.channel_tick[channel] = first + (key >> WAIT_SHIFT)
-    if g.t_refi and g.channel_tick[channel] >= g.channel_refresh[channel]:
+    if g.t_refi[m] and g.channel_tick[channel] >= g.channel_refresh[channel]:
         g.channel_next[channel] = REFRESHING
         g.channel_tick[channel] = g.channel_refresh[channel]
 
 
 @device(inline=True)
-def keep_end(g: Gpu, channel: int, end: int) -> None:
+def keep_end(g: Gpu, m: int, channel: int, end: int) -> None:
     """Note that no request ends before tick `end`, or before a refresh. A refresh is never noticed late: it closes
     rows, so a bank's new next request may end sooner than the old one."""
-    g.channel_end[channel] = min(end, g.channel_refresh[channel]) if g.t_refi else end
+    g.channel_end[channel] = min(end, g.channel_refresh[channel]) if g.t_refi[m] else end
 
 
 @device
-def find_next(g: Gpu, channel: int, first: int) -> None:
+def find_next(g: Gpu, m: int, channel: int, first: int) -> None:
     """Find the channel's next command, from tick `first` on, and the first tick at which a request may end. The command
     is kept until it is issued, or until a new request at a bank comes before it."""
     if g.channel_used[channel] == 0:
@@ -216,16 +206,16 @@ def find_next(g: Gpu, channel: int, first: int) -> None:
     base = channel * MAX_BANKS_OF_DRAM
     best = NEVER
     end = NEVER
-    for b in range(base, base + g.dram_banks):
+    for b in range(base, base + g.dram_banks[m]):
         wait = wait_of(g, b, first, read, write, activate, precharge)
         best = min(best, key_of(g, b, wait))
         end = min(end, wait + g.bank_rest[b])
-    keep_next(g, channel, first, best)
-    keep_end(g, channel, first + end)
+    keep_next(g, m, channel, first, best)
+    keep_end(g, m, channel, first + end)
 
 
 @device
-def propose(g: Gpu, channel: int, b: int, first: int) -> None:
+def propose(g: Gpu, m: int, channel: int, b: int, first: int) -> None:
     """Compare the command of bank b, which has a new next request, with the channel's next one: the earlier is kept."""
     read = max(g.channel_read[channel] - first, 0)
     write = max(g.channel_write[channel] - first, 0)
@@ -234,37 +224,38 @@ def propose(g: Gpu, channel: int, b: int, first: int) -> None:
     wait = wait_of(g, b, first, read, write, activate, precharge)
     if g.channel_due[channel] == NEVER:
         g.channel_end[channel] = NEVER
-        keep_next(g, channel, first, key_of(g, b, wait))
+        keep_next(g, m, channel, first, key_of(g, b, wait))
     elif g.channel_next[channel] == REFRESHING:
-        keep_next(g, channel, first, key_of(g, b, wait))
+        keep_next(g, m, channel, first, key_of(g, b, wait))
     else:
         other = g.channel_next[channel]
         key = key_of(g, b, wait)
         if key < key_of(g, other, wait_of(g, other, first, read, write, activate, precharge)):
-            keep_next(g, channel, first, key)
-    keep_end(g, channel, min(g.channel_end[channel], first + wait + g.bank_rest[b]))
+            keep_next(g, m, channel, first, key)
+    keep_end(g, m, channel, min(g.channel_end[channel], first + wait + g.bank_rest[b]))
 
 
 @device(apart=True)
 def advance(g: Gpu, log: Words, channel: int, now: int) -> None:
     """Issue the channel's commands of all core cycles before `now`. Leaves in `channel_due` the first cycle in which a
     request may end, or all banks are refreshed."""
-    behind = tick_from(g, now)
+    m = memory_of(g, channel)
+    behind = tick_from(g, m, now)
     while g.channel_tick[channel] < behind and g.channel_seen[channel] < now:
         tick = g.channel_tick[channel]
         if g.channel_next[channel] == REFRESHING:
-            refresh(g, log, channel)
-            tick = tick_from(g, now - 1)
+            refresh(g, log, m, channel)
+            tick = tick_from(g, m, now - 1)
         else:
-            issue(g, log, channel, g.channel_next[channel], tick)
-        find_next(g, channel, tick)
-    g.channel_due[channel] = NEVER if g.channel_used[channel] == 0 else cycle_of(g, g.channel_end[channel])
+            issue(g, log, m, channel, g.channel_next[channel], tick)
+        find_next(g, m, channel, tick)
+    g.channel_due[channel] = NEVER if g.channel_used[channel] == 0 else cycle_of(g, m, g.channel_end[channel])
 
 
 @device(inline=True)
 def catch_up(g: Gpu, log: Words, channel: int) -> None:
     """Issue the channel's commands before this cycle, as a request may come in it: none of its requests ends."""
-    if g.channel_used[channel] and g.channel_tick[channel] < tick_from(g, g.cycle):
+    if g.channel_used[channel] and g.channel_tick[channel] < tick_from(g, memory_of(g, channel), g.cycle):
         before = g.channel_due[channel]
         advance(g, log, channel, g.cycle)
         if before == g.dram_due:
@@ -274,13 +265,13 @@ def catch_up(g: Gpu, log: Words, channel: int) -> None:
 @device(apart=True)
 def settle(g: Gpu, log: Words, now: int) -> None:
     """Issue the commands of all channels before core cycle `now`, in which no request ends."""
-    for channel in range(g.dram_channels):
+    for channel in range(g.all_channels):
         if g.channel_used[channel]:
             advance(g, log, channel, now)
 
 
 @device
-def refresh(g: Gpu, log: Words, channel: int) -> None:
+def refresh(g: Gpu, log: Words, m: int, channel: int) -> None:
     """Close the banks that are open, as soon as all can be closed, and refresh all of them.
 
     The channel does nothing else from the tick at which this is due until it is over, so all of it is settled at once,
@@ -291,7 +282,7 @@ def refresh(g: Gpu, log: Words, channel: int) -> None:
     close = max(g.channel_refresh[channel], g.row_bus[channel])
     begin = close
     rows = 0
-    for b in range(first, first + g.dram_banks):
+    for b in range(first, first + g.dram_banks[m]):
         begin = max(begin, g.bank_activate[b])
         if g.bank_row[b]:
             close = max(close, g.bank_precharge[b])
@@ -299,139 +290,139 @@ def refresh(g: Gpu, log: Words, channel: int) -> None:
     if rows:
         note(g, log, channel, close, Command.PRECHARGE_ALL, first, 0, -1)
         rows_closed(g, channel, close, rows)
-        g.memory_stat[MemoryStat.DRAM_PRECHARGES] += rows
-        begin = max(begin, close + g.t_rp)
+        add(g, m, DramStat.DRAM_PRECHARGES, rows)
+        begin = max(begin, close + g.t_rp[m])
     note(g, log, channel, begin, Command.REFRESH, first, 0, -1)
-    g.memory_stat[MemoryStat.DRAM_REFRESHES] += 1
-    g.channel_refresh[channel] += g.t_refi
+    add(g, m, DramStat.DRAM_REFRESHES, 1)
+    g.channel_refresh[channel] += g.t_refi[m]
     g.channel_bus[channel] = begin + 1
     g.row_bus[channel] = begin + 1
-    for b in range(first, first + g.dram_banks):
+    for b in range(first, first + g.dram_banks[m]):
         g.bank_row[b] = 0
-        g.bank_activate[b] = begin + g.t_rfc
+        g.bank_activate[b] = begin + g.t_rfc[m]
         if (g.channel_used[channel] >> (b - first)) & 1:
             g.bank_next[b] = g.bank_first[b]
-            want(g, b)
+            want(g, m, b)
 
 
 @device
-def issue(g: Gpu, log: Words, channel: int, b: int, tick: int) -> None:
+def issue(g: Gpu, log: Words, m: int, channel: int, b: int, tick: int) -> None:
     """Give bank b the command that it needs next, at that tick."""
     r = g.bank_next[b]
     command = g.bank_wants[b]
     g.channel_bus[channel] = tick + 1
     # reads and writes come first in a tick, and never less than tCCD apart: they find no bus taken
-    if command >= Command.ACTIVATE or g.command_buses == 1:
+    if command >= Command.ACTIVATE or g.command_buses[m] == 1:
         g.row_bus[channel] = tick + 1
     if command == Command.ACTIVATE:
-        activate(g, channel, b, tick)
+        activate(g, m, channel, b, tick)
         note(g, log, channel, tick, command, b, g.at_row[r], r)
-        want(g, b)
+        want(g, m, b)
     elif command == Command.PRECHARGE:
         note(g, log, channel, tick, command, b, g.bank_row[b] - 1, r)
         rows_closed(g, channel, tick, 1)
         g.bank_row[b] = 0
-        g.bank_activate[b] = max(g.bank_activate[b], tick + g.t_rp)
+        g.bank_activate[b] = max(g.bank_activate[b], tick + g.t_rp[m])
         g.opened[r] = 1
-        g.memory_stat[MemoryStat.DRAM_PRECHARGES] += 1
-        keep_busy(g, channel, b, tick, tick + g.t_rp)
-        want(g, b)
+        add(g, m, DramStat.DRAM_PRECHARGES, 1)
+        keep_busy(g, m, channel, b, tick, tick + g.t_rp[m])
+        want(g, m, b)
     else:
         note(g, log, channel, tick, command, b, g.at_row[r], r)
-        column(g, channel, b, r, tick)
+        column(g, m, channel, b, r, tick)
 
 
 @device
-def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
+def activate(g: Gpu, m: int, channel: int, b: int, tick: int) -> None:
     """Open the row of the bank's next request."""
     r = g.bank_next[b]
     g.bank_row[b] = g.at_row[r] + 1
-    g.bank_column[b] = tick + g.t_rcd
-    g.bank_precharge[b] = tick + g.t_ras
-    g.bank_activate[b] = tick + g.t_rc
-    next_one = tick + g.t_rrd
+    g.bank_column[b] = tick + g.t_rcd[m]
+    g.bank_precharge[b] = tick + g.t_ras[m]
+    g.bank_activate[b] = tick + g.t_rc[m]
+    next_one = tick + g.t_rrd[m]
     g.opened[r] = 1
-    g.memory_stat[MemoryStat.DRAM_ACTIVATIONS] += 1
+    add(g, m, DramStat.DRAM_ACTIVATIONS, 1)
     row_opened(g, channel, tick)
-    keep_busy(g, channel, b, tick, tick + g.t_rcd)
-    if g.t_faw:
+    keep_busy(g, m, channel, b, tick, tick + g.t_rcd[m])
+    if g.t_faw[m]:
         slot = channel * FAW_ACTIVATES + g.channel_oldest[channel]
-        g.channel_activated[slot] = tick + g.t_faw
+        g.channel_activated[slot] = tick + g.t_faw[m]
         g.channel_oldest[channel] = (g.channel_oldest[channel] + 1) % FAW_ACTIVATES
         next_one = max(next_one, g.channel_activated[channel * FAW_ACTIVATES + g.channel_oldest[channel]])
     g.channel_activate[channel] = next_one
 
 
 @device(inline=True)
-def keep_busy(g: Gpu, channel: int, b: int, tick: int, end: int) -> None:
+def keep_busy(g: Gpu, m: int, channel: int, b: int, tick: int, end: int) -> None:
     """Count the ticks from `tick` to `end`, in which bank b carries out a command, without ticks already counted for
     it; and likewise for its channel. A channel's commands come in the order of their ticks."""
     if end > g.bank_busy[b]:
-        g.memory_stat[MemoryStat.DRAM_BANK_TICKS] += end - max(tick, g.bank_busy[b])
+        add(g, m, DramStat.DRAM_BANK_TICKS, end - max(tick, g.bank_busy[b]))
         g.bank_busy[b] = end
     if end > g.channel_busy[channel]:
-        g.memory_stat[MemoryStat.DRAM_BUSY_TICKS] += end - max(tick, g.channel_busy[channel])
+        add(g, m, DramStat.DRAM_BUSY_TICKS, end - max(tick, g.channel_busy[channel]))
         g.channel_busy[channel] = end
 
 
 @device
-def hold_group(g: Gpu, channel: int, b: int, tick: int) -> None:
+def hold_group(g: Gpu, m: int, channel: int, b: int, tick: int) -> None:
     """Let no read or write begin in bank b's group before `tick`."""
-    other = group_of(g, b)
+    other = group_of(g, m, b)
     g.group_column[other] = tick
-    end = channel * MAX_BANKS_OF_DRAM + g.dram_banks
+    end = channel * MAX_BANKS_OF_DRAM + g.dram_banks[m]
     while other < end:
         if g.bank_wants[other] <= Command.WRITE:
             g.bank_ready[other] = max(g.bank_ready[other], tick)
-        other += g.dram_groups
+        other += g.dram_groups[m]
 
 
 @device
-def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
+def column(g: Gpu, m: int, channel: int, b: int, r: int, tick: int) -> None:
     """Read or write one burst of request r."""
     # what the command lost by waiting for a tick to begin is not lost for the bus, which may be shared in fractions
-    g.channel_data[channel] = max(g.channel_data[channel], (tick << DATA_FRACTION) - DATA_PART) + g.t_data
+    g.channel_data[channel] = max(g.channel_data[channel], (tick << DATA_FRACTION) - DATA_PART) + g.t_data[m]
     read = (g.channel_data[channel] + DATA_PART) >> DATA_FRACTION
     write = read
     if g.writes[r]:
-        end = tick + g.t_wl + g.t_burst
-        write = max(write, tick + g.t_ccd)
-        read = max(read, tick + g.t_ccd, end + g.t_cdlr)
-        g.bank_precharge[b] = max(g.bank_precharge[b], end + g.t_wr)
-        g.memory_stat[MemoryStat.DRAM_WRITES] += 1
+        end = tick + g.t_wl[m] + g.t_burst[m]
+        write = max(write, tick + g.t_ccd[m])
+        read = max(read, tick + g.t_ccd[m], end + g.t_cdlr[m])
+        g.bank_precharge[b] = max(g.bank_precharge[b], end + g.t_wr[m])
+        add(g, m, DramStat.DRAM_WRITES, 1)
     else:
-        end = tick + g.t_cl + g.t_burst
-        read = max(read, tick + g.t_ccd)
-        write = max(write, tick + g.t_ccd, tick + g.t_rtw)
-        g.bank_precharge[b] = max(g.bank_precharge[b], tick + g.t_rtp)
-        g.memory_stat[MemoryStat.DRAM_READS] += 1
-    keep_busy(g, channel, b, tick, end)
+        end = tick + g.t_cl[m] + g.t_burst[m]
+        read = max(read, tick + g.t_ccd[m])
+        write = max(write, tick + g.t_ccd[m], tick + g.t_rtw[m])
+        g.bank_precharge[b] = max(g.bank_precharge[b], tick + g.t_rtp[m])
+        add(g, m, DramStat.DRAM_READS, 1)
+    keep_busy(g, m, channel, b, tick, end)
     g.channel_read[channel] = read
     g.channel_write[channel] = write
-    hold_group(g, channel, b, tick + g.t_ccdl)
+    hold_group(g, m, channel, b, tick + g.t_ccdl[m])
     g.bursts[r] -= 1
-    g.bank_rest[b] -= g.t_ccdl
+    g.bank_rest[b] -= g.t_ccdl[m]
     if g.bursts[r] == 0:
-        g.memory_stat[MemoryStat.DRAM_REQUESTS] += 1
+        add(g, m, DramStat.DRAM_REQUESTS, 1)
         if g.opened[r] == 0:
-            g.memory_stat[MemoryStat.DRAM_ROW_HITS] += 1
+            add(g, m, DramStat.DRAM_ROW_HITS, 1)
         leave_bank(g, r)
         g.channel_served[channel] = 1
-        done = cycle_of(g, end - 1) + 1
-        delay = MemoryStat.DRAM_WRITE_DELAY if g.writes[r] else MemoryStat.DRAM_READ_DELAY
-        g.memory_stat[delay] += done - g.asked[r]
+        done = cycle_of(g, m, end - 1) + 1
+        delay = DramStat.DRAM_WRITE_DELAY if g.writes[r] else DramStat.DRAM_READ_DELAY
+        add(g, m, delay, done - g.asked[r])
         if g.writes[r]:
-            g.memory_stat[MemoryStat.DRAM_WRITE_REQUESTS] += 1
+            add(g, m, DramStat.DRAM_WRITE_REQUESTS, 1)
             drop_request(g, r)
         else:
-            post(g, r, done + g.dram_latency)
+            post(g, r, done + g.dram_latency[m])
 
 
 @device(apart=True)
 def find_due(g: Gpu) -> None:
     """Find the first core cycle in which a request of some channel may end."""
     soonest = NEVER
-    for channel in range(g.dram_channels):
+    for channel in range(g.all_channels):
         soonest = min(soonest, g.channel_due[channel])
     g.dram_due = soonest
 
@@ -439,7 +430,7 @@ def find_due(g: Gpu) -> None:
 @device
 def serve_dram(g: Gpu, log: Words) -> None:
     """Issue the commands, up to those of this core cycle, of the channels whose requests may end in it."""
-    for channel in range(g.dram_channels):
+    for channel in range(g.all_channels):
         if g.channel_due[channel] <= g.cycle:
             advance(g, log, channel, g.cycle + 1)
     find_due(g)

@@ -12,7 +12,7 @@ from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.places import find_place
 from binalloc.emulator.memory.requests import make_request
 from binalloc.emulator.memory.sectors import sector_count
-from binalloc.emulator.pages.table import physical
+from binalloc.emulator.pages.physical import physical
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, RequestKind, Stage
 from binalloc.emulator.state.records import Gpu

@@ -8,6 +8,7 @@ at the slice or its channel. Lines are valid word by word: stores need no fill, 
 
 from __future__ import annotations
 
+from binalloc.emulator.channels.memories import memory_of
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.dram import BANK_BITS, enqueue, has_room
 from binalloc.emulator.memory.interconnect import request_size
@@ -34,9 +35,9 @@ from binalloc.emulator.state.records import Gpu
 
 
 @device
-def bursts_of(g: Gpu, words: int) -> int:
-    """Return how many bursts of a channel carry the words."""
-    size = g.burst_bytes >> 2
+def bursts_of(g: Gpu, m: int, words: int) -> int:
+    """Return how many bursts of a channel of memory m carry the words."""
+    size = g.burst_bytes[m] >> 2
     if size == SECTOR_WORDS:
         return sector_count(words)
     if size >= SECTORS * SECTOR_WORDS:
@@ -116,9 +117,10 @@ def write_dram(g: Gpu, r: int, k: int) -> None:
 def to_dram(g: Gpu, r: int, k: int) -> None:
     """Let request r of slice k wait at the slice's channel, which has room."""
     row = row_of(g, k, g.home[r])
+    channel = channel_of(g, k)
     g.stage[r] = Stage.FILLS_LINE
     bank = row & (MAX_BANKS_OF_DRAM - 1)
-    enqueue(g, r, channel_of(g, k), bank, row >> BANK_BITS, bursts_of(g, g.words[r]))
+    enqueue(g, r, channel, bank, row >> BANK_BITS, bursts_of(g, memory_of(g, channel), g.words[r]))
 
 
 @device
@@ -283,7 +285,7 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
 def let_in(g: Gpu) -> None:
     """Resume slices whose first request waits for a place at a channel, where the channel has room again. For all other
     reasons `go_on` resumes a slice."""
-    for channel in range(g.dram_channels):
+    for channel in range(g.all_channels):
         if g.channel_served[channel]:
             g.channel_served[channel] = 0
             first = channel * g.slices_per_channel

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from binalloc.emulator.pages.parts import line_of_channel, take_apart
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, MAX_BANKS_OF_DRAM
+from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, MAX_BANKS_OF_DRAM, Memory
 from binalloc.emulator.state.parts.pages import AddressPart
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import quotient
@@ -74,7 +74,7 @@ def find_paged(g: Gpu, r: int) -> None:
 def find_place(g: Gpu, r: int) -> None:
     """Find where request r's line belongs: its slice `g.at_slice[r]`, and the index of the first way of its set,
     `g.at_way[r]`."""
-    if g.digits:
+    if g.paged:
         find_paged(g, r)
         return
     lines = lines_of(g)
@@ -88,7 +88,7 @@ def find_place(g: Gpu, r: int) -> None:
 @device(inline=True)
 def line_in_channel(g: Gpu, k: int, line: int) -> int:
     """Return the number of a line of slice k among the lines of its channel."""
-    if g.digits:
+    if g.paged:
         take_apart(g, line)
         return line_of_channel(g)
     lines = lines_of(g)
@@ -101,8 +101,8 @@ def line_in_channel(g: Gpu, k: int, line: int) -> int:
 def row_of(g: Gpu, k: int, line: int) -> int:
     """Return the number of the DRAM row of a line of slice k, among all rows of its channel: row in the bank times
     MAX_BANKS_OF_DRAM, plus the bank."""
-    if g.digits:
+    if g.paged:
         take_apart(g, line)
         return g.address_part[AddressPart.ROW] * MAX_BANKS_OF_DRAM + g.address_part[AddressPart.BANK]
-    row = quotient(line_in_channel(g, k, line), g.row_bytes >> LINE_SHIFT)
-    return quotient(row, g.dram_banks) * MAX_BANKS_OF_DRAM + spread(row, g.dram_banks)
+    row = quotient(line_in_channel(g, k, line), g.row_bytes[Memory.NEAR] >> LINE_SHIFT)
+    return quotient(row, g.dram_banks[Memory.NEAR]) * MAX_BANKS_OF_DRAM + spread(row, g.dram_banks[Memory.NEAR])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from binalloc.emulator.pages.frames import next_in_all
 from binalloc.emulator.pages.page import PAGE_BYTES, PagePolicy
-from binalloc.emulator.pages.tables import enter, line_in, offset_of, place_in_table
 from binalloc.emulator.state.device import device
 
 if TYPE_CHECKING:
@@ -17,15 +17,9 @@ if TYPE_CHECKING:
 
 
 @device
-def next_page(g: Gpu, source: int, line: int) -> int:
-    """Return the physical line of a line. Its page is the next free one, if it has not been asked for before."""
-    offset = offset_of(g, line)
-    page = offset >> g.page_shift
-    at = place_in_table(g, page)
-    if g.page_key[at] == 0:
-        enter(g, at, page, g.frames[0] << g.page_shift, 0)
-        g.frames[0] += 1
-    return line_in(g, at, source, offset)
+def next_page(g: Gpu, m: int, source: int, high: int) -> int:
+    """Return the first line of the next free page."""
+    return next_in_all(g, m, high)
 
 
 INTERLEAVED = PagePolicy(

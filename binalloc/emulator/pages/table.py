@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from binalloc.emulator.pages.bandwidth import BANDWIDTH
 from binalloc.emulator.pages.coloured import COLOURED
 from binalloc.emulator.pages.identity import IDENTITY
 from binalloc.emulator.pages.interleaved import INTERLEAVED
@@ -16,7 +17,7 @@ from binalloc.rows import Chosen, by_name, chosen
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu
 
-PAGES: dict[str, PagePolicy] = by_name((IDENTITY, INTERLEAVED, COLOURED))
+PAGES: dict[str, PagePolicy] = by_name((IDENTITY, INTERLEAVED, COLOURED, BANDWIDTH))
 DEFAULT = IDENTITY.name
 
 
@@ -26,5 +27,5 @@ def chosen_pages(text: str) -> Chosen:
     return chosen(PAGES, text, "page policy", Hint("{pages}"))
 
 
-physical: Callable[[Gpu, int, int], int]
-define_choice(globals(), "physical", "g, source, line", "pages", [row.physical for row in PAGES.values()])
+place: Callable[[Gpu, int, int, int], int]
+define_choice(globals(), "place", "g, m, source, high", "pages", [row.place for row in PAGES.values()])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import FIRST_CODE_LINE, FIRST_LOCAL_LINE, MAX_PAGES, MemoryStat
+from binalloc.emulator.state.memory_layout import FIRST_CODE_LINE, FIRST_LOCAL_LINE, MAX_PAGES
 from binalloc.emulator.state.scan import quotient
 
 if TYPE_CHECKING:
@@ -67,14 +67,3 @@ def enter(g: Gpu, at: int, page: int, line: int, owner: int) -> None:
     g.page_key[at] = page + 1
     g.page_line[at] = line
     g.page_owner[at] = owner
-
-
-@device
-def line_in(g: Gpu, at: int, source: int, offset: int) -> int:
-    """Return the physical line of the line at an `offset` (`offset_of`), whose page has a place in the table. Count the
-    request of SM `source` for it."""
-    if g.page_owner[at]:
-        g.memory_stat[MemoryStat.OWNED_REQUESTS] += 1
-        if g.page_owner[at] == source + 1:
-            g.memory_stat[MemoryStat.LOCAL_REQUESTS] += 1
-    return g.page_line[at] + (offset & ((1 << g.page_shift) - 1))

@@ -68,6 +68,7 @@ class Total:
     most: int = 0  #: cycles of the longest launch
     stats: Stats = field(default_factory=dict, repr=False)  #: sums of the counters that add up
     energy: EnergyFigures | None = None  #: of DRAM in all launches, see `energy_figures`
+    far_energy: EnergyFigures | None = None  #: likewise of the far memory, where launches use it
 
     def add(self, result: Result, machine: Machine) -> None:
         """Add one launch, on that machine."""
@@ -76,7 +77,9 @@ class Total:
         self.calls += 1
         self.cycles += result.cycles
         _add(self.stats, result.stats)
-        self.energy = energy_figures(self.stats, machine, result.sms)
+        self.energy = energy_figures(self.stats, machine, result.sms, self.stats["cycles"])
+        if machine.far is not None and "far_dram" in self.stats:
+            self.far_energy = energy_figures(self.stats["far_dram"], machine.far, result.sms, self.stats["cycles"])
 
 
 def _add(total: Stats, more: Stats) -> None:

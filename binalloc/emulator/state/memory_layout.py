@@ -116,6 +116,26 @@ class MemoryStat(Codes):
     REQUEST_BYTES: int
     RESPONSE_BYTES: int
     RESPONSE_WAIT_CYCLES: int
+    OWNED_REQUESTS: int
+    LOCAL_REQUESTS: int
+
+
+class Memory(Codes):
+    """A machine has one or two off-chip memories."""
+
+    NEAR: int  #: section `dram` of the machine file
+    FAR: int  #: section `far_dram`, if the machine has it and the run uses it
+
+
+MEMORIES = len(Memory.names)
+FAR_LINE = 1 << 50
+"""Number of the first physical line of the far memory, beyond the lines of all near pages."""
+
+
+class DramStat(Codes):
+    """Each off-chip memory has these counters. Results call those of the near memory by their names in `names`, and
+    those of the far one by "far_" and the name."""
+
     DRAM_REQUESTS: int
     DRAM_WRITE_REQUESTS: int
     DRAM_READ_DELAY: int
@@ -128,8 +148,9 @@ class MemoryStat(Codes):
     DRAM_REFRESHES: int
     DRAM_BUSY_TICKS: int
     DRAM_BANK_TICKS: int
-    OWNED_REQUESTS: int
-    LOCAL_REQUESTS: int
+
+
+DRAM_STATS = len(DramStat.names)
 
 
 class Queue(Codes):
@@ -139,6 +160,7 @@ class Queue(Codes):
     STORE_PLACES: int  #: stores under way from an SM
     L2_MSHRS: int  #: fetches under way to a slice of L2
     DRAM_QUEUE: int  #: requests that wait at a channel of DRAM
+    FAR_DRAM_QUEUE: int  #: requests that wait at a channel of the far memory
 
 
 MAX_L1_LINES = 8192  # 1 MB of L1, more than any machine file has

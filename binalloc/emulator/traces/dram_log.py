@@ -11,6 +11,7 @@ of one cycle.
 
 from __future__ import annotations
 
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from binalloc.emulator.traces.dram_limit import DEFAULT_LIMIT
 from binalloc.emulator.traces.dram_shape import DramShape
 from binalloc.errors import UsageError
 from binalloc.files import writing
+from binalloc.models.machines.unloaded import ticks_per_cycle
 
 _ROOM = 1 << 16  # commands of the device's log: 5 MB; a larger one is emptied less often, which saves little
 _SHARE = 4  # of the log's room, the part that the commands of an interval can fill; the rest is for late refreshes
@@ -89,8 +91,8 @@ class _Sampler:
         self._full_at: int | None = None
         self._from = 0  # cycles in front of it are in the files
         self._done: DramLogCounts | None = None
-        ticks_per_cycle = -(-device.get("tick_numerator") // device.get("tick_denominator"))
-        busiest = self._shape.channels * ticks_per_cycle * self._shape.buses  # commands of a cycle, at most
+        ticks = ceil(ticks_per_cycle(device.machine))
+        busiest = self._shape.channels * ticks * self._shape.buses  # commands of a cycle, at most
         self._every = max(1, _ROOM // _SHARE // busiest)
         self.due = self._every
         device.memories.dram_log = np.zeros(_ROOM * DRAM_LOG_WORDS, np.int64)

@@ -6,12 +6,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from binalloc.emulator.host.device import LaunchedDevice
+from binalloc.emulator.host.memory.memory_figures import dram_figures
 from binalloc.emulator.memory.places import line_in_channel, spread
 from binalloc.emulator.state.memory_layout import LINE_BYTES, LINE_SHIFT, LINE_WORDS
 from binalloc.emulator.state.records import Gpu
 from binalloc.models.machines.model import Machine
 
-_FIELDS = ("slices", "slices_per_channel", "interleave", "row_bytes")
+_FIELDS = (
+    "slices", "slices_per_channel", "interleave", "row_bytes", "dram_channels", "dram_banks", "paged", "digits",
+    "digit_part", "digit_radix", "digit_weight", "row_weight", "row_lines",
+)  # fmt: skip
 _WORD = LINE_BYTES // LINE_WORDS
 
 
@@ -33,11 +37,11 @@ class DramShape(NamedTuple):
         """Return the shape of a device's DRAM."""
         record = Gpu()
         for name in _FIELDS:
-            setattr(record, name, device.get(name))
-        get = device.get
+            setattr(record, name, device.engine.get(device.g, 0, name))
+        get, figures = device.get, dram_figures(device.machine, device.sms_count)
         return cls(
-            device.machine, device.sms_count, get("dram_channels"), get("dram_banks"), get("dram_groups"),
-            get("command_buses"), get("burst_bytes"), get("row_bytes"), record,
+            device.machine, device.sms_count, get("dram_channels"), figures["dram_banks"], figures["dram_groups"],
+            figures["command_buses"], figures["burst_bytes"], figures["row_bytes"], record,
         )  # fmt: skip
 
     @property
@@ -62,5 +66,5 @@ class DramShape(NamedTuple):
 def _first_byte(g: Gpu, line: int) -> int:
     """Return where a line begins in its row."""
     chunk = line // (g.interleave >> LINE_SHIFT)
-    lines = g.row_bytes >> LINE_SHIFT
+    lines = g.row_bytes[0] >> LINE_SHIFT
     return line_in_channel(g, spread(chunk, g.slices), line) % lines << LINE_SHIFT

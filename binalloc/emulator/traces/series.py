@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.layout import Warp
-from binalloc.emulator.state.memory_layout import MemoryStat
+from binalloc.emulator.state.memory_layout import DramStat, MemoryStat
 from binalloc.emulator.traces.event_file import CYCLE, EventFile
 
 Values = dict[str, int | float]
@@ -76,8 +76,9 @@ class TraceSeries:
         instructions."""
         device = self._device
         shared = device.engine.view(device.g, 0, "memory_stat")
-        names = (MemoryStat.DRAM_READS, MemoryStat.DRAM_WRITES, MemoryStat.REQUEST_BYTES, MemoryStat.RESPONSE_BYTES)
-        now = [int(shared[name]) for name in names]
+        dram = device.engine.view(device.g, 0, "dram_stat")  # the near memory's come first
+        now = [int(dram[name]) for name in (DramStat.DRAM_READS, DramStat.DRAM_WRITES)]
+        now += [int(shared[name]) for name in (MemoryStat.REQUEST_BYTES, MemoryStat.RESPONSE_BYTES)]
         for sm in range(device.sms_count):
             now.append(int(device.engine.view(device.sms, sm, "stat")[Stat.WARP_INSTRUCTIONS]))
         before = self._before or [0] * len(now)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.host.figures.stats import per
+from binalloc.emulator.host.figures.off_chip import per
 from binalloc.laboratory.demo.records import LaunchedKernel, ProgramDemo
 from binalloc.names.kernels import readable
 from binalloc.pipeline.running.reference import against_reference

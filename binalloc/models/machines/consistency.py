@@ -49,9 +49,13 @@ class Consistency:
         self.consistent_ports(m)
 
     def consistent_pages(self, m: Machine) -> None:
-        for key, text in (("pages.interleaved", m.pages.interleaved), ("pages.coloured", m.pages.coloured)):
+        orders = [("interleaved", m.pages.interleaved, m.dram), ("coloured", m.pages.coloured, m.dram)]
+        if m.far_dram is not None:
+            orders += [(f"far_{orders[i][0]}", text, m.far_dram) for i, text in enumerate(m.far_orders)]
+        for name, text, dram in orders:
+            key = f"pages.{name}"
             try:
-                read_order(text, m.dram.channels, m.dram.banks, m.dram.row_bytes)
+                read_order(text, dram.channels, dram.banks, dram.row_bytes)
             except WrongOrder as error:
                 self.root.sub(key).fail(error.args[0], quoted(text), error.args[1])
 
@@ -65,31 +69,21 @@ class Consistency:
         self.equal("l2.bytes", l2.bytes, "l2.slices * l2.sets * l2.ways * l2.line_bytes", size)
         for key, size in (
             ("shared.banks", m.shared.banks), ("shared.bank_bytes", m.shared.bank_bytes),
-            ("shared.mode_bytes", m.shared.mode_bytes), ("dram.interleave", dram.interleave),
-            ("dram.row_bytes", dram.row_bytes), ("dram.burst", dram.burst), ("dram.bus_bytes", dram.bus_bytes),
-            ("pages.bytes", m.pages.bytes),
+            ("shared.mode_bytes", m.shared.mode_bytes), ("pages.bytes", m.pages.bytes),
         ):
-            if size & (size - 1):
-                self.root.sub(key).fail("not a power of two", size, "a power of two")
+            self.power_of_two(key, size)
         self.at_most("shared.mode_bytes", m.shared.mode_bytes, "shared.bank_bytes", m.shared.bank_bytes)
         if l2.slices % dram.channels:
             self.root.sub("l2.slices").fail(
                 "not a whole number per channel", l2.slices, f"a multiple of dram.channels, {dram.channels}"
             )
-        self.at_most("dram.groups", dram.groups, "dram.banks", dram.banks)
-        self.at_most("dram.interleave", dram.interleave, "dram.row_bytes", dram.row_bytes)
-        self.at_most("dram.ccd", dram.ccd, "dram.ccdl", dram.ccdl)
+        self.consistent_dram(m, "dram")
+        if m.far is not None:
+            self.consistent_dram(m.far, "far_dram")
         self.consistent_pages(m)
-        self.at_most("dram.rcd", dram.rcd, "dram.ras", dram.ras)
-        self.at_most("dram.wl", dram.wl, "dram.cl", dram.cl)
-        self.consistent_dram(m)
         self.consistent_tagged(m)
         self.at_most("l1.latency", m.l1.latency, "l2.latency", l2.latency)
         self.at_least("l2.latency", l2.latency, "both ways on the interconnect, and a cycle in L2", link_cycles(m) + 1)
-        self.at_least(
-            "dram.latency", dram.latency, "l2.latency, the commands of a closed bank, and a cycle between them",
-            l2.latency + closed_bank_cycles(m) + 1,
-        )  # fmt: skip
         if not l2.caches_data and (m.l1.caches_local or m.l1.caches_global):
             key = "l1.caches_local" if m.l1.caches_local else "l1.caches_global"
             self.root.sub(key).fail("L1 caches what goes past L2, see l2.caches_data", True, "false")
@@ -108,39 +102,59 @@ class Consistency:
             size = cache.sets * cache.ways * cache.line_bytes
             self.equal(f"{key}.bytes", cache.bytes, f"{key}.sets * {key}.ways * {key}.line_bytes", size)
 
-    def consistent_dram(self, m: Machine) -> None:
-        """Check timing parameters of which one makes another impossible."""
+    def consistent_dram(self, m: Machine, key: str) -> None:
+        """Check figures of `m.dram`, which has a key in the file, of which one makes another impossible."""
         dram = m.dram
-        self.at_least("dram.rc", dram.rc, "dram.ras + dram.rp", dram.ras + dram.rp)
+        for name in ("interleave", "row_bytes", "burst", "bus_bytes"):
+            self.power_of_two(f"{key}.{name}", getattr(dram, name))
+        for less, more in (
+            ("groups", "banks"), ("interleave", "row_bytes"), ("ccd", "ccdl"), ("rcd", "ras"), ("wl", "cl"),
+        ):
+            self.at_most(f"{key}.{less}", getattr(dram, less), f"{key}.{more}", getattr(dram, more))
+        self.consistent_timing(m, key)
+        self.at_least(
+            f"{key}.latency", dram.latency, "l2.latency, the commands of a closed bank, and a cycle between them",
+            m.l2.latency + closed_bank_cycles(m) + 1,
+        )  # fmt: skip
+
+    def consistent_timing(self, m: Machine, of: str) -> None:
+        """Check the timing parameters of `m.dram`, whose key in the file is `of`."""
+        dram = m.dram
+        self.at_least(f"{of}.rc", dram.rc, f"{of}.ras + {of}.rp", dram.ras + dram.rp)
+        at = self.root.sub(of)
         if dram.command_mhz > MOST_TICKS * m.clock.core_mhz:
-            self.root.sub("dram.command_mhz").fail(
+            at.sub("command_mhz").fail(
                 f"is more than {MOST_TICKS} times clock.core_mhz", dram.command_mhz,
                 f"at most {MOST_TICKS * m.clock.core_mhz}",
             )  # fmt: skip
         if dram.command_mhz * RATE_DENOMINATOR < m.clock.core_mhz:
-            self.root.sub("dram.command_mhz").fail(
+            at.sub("command_mhz").fail(
                 f"is less than clock.core_mhz / {RATE_DENOMINATOR:,}", dram.command_mhz,
                 f"at least {m.clock.core_mhz / RATE_DENOMINATOR}",
             )  # fmt: skip
         if dram.burst_cycles > dram.ccd:
-            self.root.sub("dram.burst").fail(
-                "its transfers take longer than dram.ccd", f"{dram.burst_cycles} command cycles", f"at most {dram.ccd}"
+            at.sub("burst").fail(
+                f"its transfers take longer than {of}.ccd", f"{dram.burst_cycles} command cycles", f"at most {dram.ccd}"
             )
         if dram.burst_bytes < WORD:
-            self.root.sub("dram.burst").fail(
-                "dram.bus_bytes * dram.burst is less than a word", f"{dram.burst_bytes} bytes", f"at least {WORD}"
+            at.sub("burst").fail(
+                f"{of}.bus_bytes * {of}.burst is less than a word", f"{dram.burst_bytes} bytes", f"at least {WORD}"
             )
         if dram.faw:
-            self.at_least("dram.faw", dram.faw, "four times dram.rrd", 4 * dram.rrd)
+            self.at_least(f"{of}.faw", dram.faw, f"four times {of}.rrd", 4 * dram.rrd)
         for given, key in ((dram.refi, "rfc"), (dram.rfc, "refi")):
             if given and not getattr(dram, key):
-                self.root.sub(f"dram.{key}").fail("missing key", "nothing", "both dram.refi and dram.rfc, or neither")
+                at.sub(key).fail("missing key", "nothing", f"both {of}.refi and {of}.rfc, or neither")
         if dram.refi:
             self.at_least(
-                "dram.refi", dram.refi, "dram.rfc and what it takes to open a row, use and close it",
+                f"{of}.refi", dram.refi, f"{of}.rfc and what it takes to open a row, use and close it",
                 dram.rfc + dram.rc + dram.rcd + dram.cl + dram.wl + dram.burst_cycles + dram.wr + dram.cdlr + dram.rtp
                 + dram.rp + dram.rrd + dram.faw,
             )  # fmt: skip
+
+    def power_of_two(self, key: str, size: int) -> None:
+        if size & (size - 1):
+            self.root.sub(key).fail("not a power of two", size, "a power of two")
 
     def consistent_ports(self, m: Machine) -> None:
         ports = {group.name: group.ports for group in m.port_groups}

@@ -48,7 +48,7 @@ USUAL_PAGE_BYTES = 4096  # of a page where a file states none: the thread batchi
 class Machine:
     """A machine is one device.
 
-    The last five sections may be missing. Without `register_file` every register can be read at once; without the
+    The last seven sections may be missing. Without `register_file` every register can be read at once; without the
     caches constants and code always hit; without `dram_power` nothing is said of energy.
     """
 
@@ -75,6 +75,8 @@ class Machine:
     instruction_cache: InstructionCache | None  #: instruction cache of an SM, None if not stated
     stated_pages: Pages | None  #: pages of memory, None if not stated
     dram_power: DramPower | None  #: currents of off-chip memory, None if not stated
+    far_dram: Dram | None  #: a second off-chip memory, None if there is none
+    far_dram_power: DramPower | None  #: its currents, None if not stated
     #: each dotted key ("units.alu.latency") with the file's figure
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 
@@ -130,6 +132,28 @@ class Machine:
         return self.stated_pages or Pages(USUAL_PAGE_BYTES, *usual_orders(self.dram.interleave))
 
     @property
+    def far_orders(self) -> tuple[str, str]:
+        """Return the orders of address parts in the far memory, for pages in all channels and for pages in one row:
+        the usual ones, where the file states none."""
+        assert self.far_dram is not None
+        usual = usual_orders(self.far_dram.interleave)
+        pages = self.pages
+        return pages.far_interleaved or usual[0], pages.far_coloured or usual[1]
+
+    @property
+    def far(self) -> Machine | None:
+        """Return the machine as if its far memory were its only one, None without a far memory. What can be computed
+        for `dram` can so be computed for `far_dram`."""
+        if self.far_dram is None:
+            return None
+        figures = [(key, figure) for key, figure in self.figures if not key.startswith("dram.")]
+        renamed = tuple((key.removeprefix("far_"), figure) for key, figure in figures)
+        return replace(
+            self, dram=self.far_dram, dram_power=self.far_dram_power, far_dram=None, far_dram_power=None,
+            figures=renamed,
+        )  # fmt: skip
+
+    @property
     def unit_latencies(self) -> UnitLatencies:
         """Return the latencies for which control codes are written."""
         return UnitLatencies(self.name, {name: unit.latency for name, unit in self.units.items()})
@@ -143,7 +167,7 @@ class Machine:
     def digest(self) -> str:
         """Return sixteen hex digits for the values of all figures but those for energy, without sources: equal digests
         mean equal behaviour."""
-        values = {key: figure.value for key, figure in self.figures if not key.startswith("dram.power.")}
+        values = {key: figure.value for key, figure in self.figures if ".power." not in key}
         values |= {f"{name}.port_group": unit.port_group for name, unit in self.units.items()}
         values["rule"] = self.occupancy_rule.rule
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

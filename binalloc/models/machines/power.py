@@ -28,14 +28,15 @@ class _Place(Protocol):
         """Raise the error about a key."""
 
 
-def power_apart(document: dict[str, Any]) -> tuple[dict[str, Any], object]:
-    """Return the document without `dram.power`, which is a section of its own, and that table, None without one."""
-    dram = document["dram"]
+def power_apart(document: dict[str, Any], memory: str) -> tuple[dict[str, Any], object]:
+    """Return the document without the table `power` of a memory's section, as it is a section of its own, and that
+    table, None without one. memory: the key of the section."""
+    dram = document.get(memory)
     if not isinstance(dram, dict) or "power" not in dram:
         return document, None
     rest = dict(dram)
     power = rest.pop("power")
-    return document | {"dram": rest}, power
+    return document | {memory: rest}, power
 
 
 def power_sets(m: Machine) -> dict[str, DramPower]:
@@ -85,17 +86,18 @@ def power_costs(m: Machine, power: DramPower) -> Costs:
     )  # fmt: skip
 
 
-def impossible_power(m: Machine, place: Callable[[str], _Place]) -> None:
-    """Refuse currents that give negative energy. place: returns the place of a key of the section."""
+def impossible_power(m: Machine, place: Callable[[str], _Place], section: str) -> None:
+    """Refuse currents that give negative energy. place: returns the place of a key of the section. section: its
+    name."""
     if m.dram_power is None:
         return
     power = m.dram_power
     stated = [name for name in _SECOND if getattr(power, name)]
     if stated and not power.vpp:
-        place("vpp").fail("missing key", "nothing", f"dram.power.vpp, as dram.power.{stated[0]} is stated")
+        place("vpp").fail("missing key", "nothing", f"{section}.vpp, as {section}.{stated[0]} is stated")
     for given, other in ((power.refi, "rfc"), (power.rfc, "refi")):
         if given and not getattr(power, other):
-            place(other).fail("missing key", "nothing", "both dram.power.refi and dram.power.rfc, or neither")
+            place(other).fail("missing key", "nothing", f"both {section}.refi and {section}.rfc, or neither")
     for name, chosen in power_sets(m).items():
         for supply, prefix in zip(supplies_of(chosen), ("idd", "ipp"), strict=False):
             for field, value, why, least in negative(supply, times_of(m, chosen)):

@@ -64,6 +64,7 @@ _OPTIONAL: tuple[tuple[str, type], ...] = (
     ("constant_cache", sections.ConstantLines),
     ("instruction_cache", sections.InstructionCache),
     ("pages", sections.Pages),
+    ("far_dram", sections.Dram),
 )
 """Sections that a file may leave out, since their figures may not have been measured by anyone.
 
@@ -198,13 +199,15 @@ class _Reader:
         if not _NAME.match(name):
             root.sub("name").fail("not a machine's name", quoted(name), "small letters, digits, '.', '_' and '-'")
         description = root.sub("description").typed(document["description"], str)
-        document, power = power_apart(document)
+        powers: dict[str, object] = {}
+        for memory in ("dram", "far_dram"):
+            document, powers[memory] = power_apart(document, memory)
         parts: dict[str, Any] = {
             attribute: self.section(root.sub(key), document[key], cls) for key, attribute, cls in _SECTIONS
         }
-        parts["dram_power"] = None
-        if power is not None:
-            parts["dram_power"] = self.section(root.sub("dram").sub("power"), power, sections.DramPower)
+        for memory, power in powers.items():
+            at = root.sub(memory).sub("power")
+            parts[f"{memory}_power"] = None if power is None else self.section(at, power, sections.DramPower)
         for key, cls in _OPTIONAL:
             attribute = "stated_pages" if key == "pages" else key
             parts[attribute] = self.section(root.sub(key), document[key], cls) if key in document else None
@@ -216,7 +219,9 @@ class _Reader:
             figures=tuple(self.figures.items()), **parts,
         )
         Consistency(root).consistent(machine)
-        impossible_power(machine, root.sub("dram").sub("power").sub)
+        for memory, each in (("dram", machine), ("far_dram", machine.far)):
+            if each is not None:
+                impossible_power(each, root.sub(memory).sub("power").sub, f"{memory}.power")
         return machine
 
     def section(self, at: _At, table: object, cls: type[_T]) -> _T:

@@ -52,6 +52,11 @@ def _current_or_none() -> Any:
     return field(default=0.0, metadata={"unit": "mA", "low": 0, "high": 10_000})
 
 
+def _order_or_none() -> Any:
+    """Declare a field that the file may state as an order of address parts; it is empty where the file does not."""
+    return field(default="", metadata={"unit": "order of address parts", "low": 1, "high": 1})
+
+
 def _name(*choices: str) -> Any:
     """Declare a field that the file states as a plain text, one of `choices` where there are any."""
     return field(metadata={"choices": choices})
@@ -257,7 +262,7 @@ class L2Cache:
 
 @dataclass(frozen=True, slots=True)
 class Dram:
-    """Section `dram` describes off-chip memory of the whole device.
+    """Section `dram` describes off-chip memory of the whole device, and section `far_dram` a second one.
 
     Timing parameters have JEDEC's names and are in cycles of the command clock.
     """
@@ -318,12 +323,14 @@ class Pages:
     bytes: int = _figure("bytes", 4096, 2 << 20)  #: of a page
     interleaved: str = _figure("order of address parts")  #: where a page lies in all channels
     coloured: str = _figure("order of address parts")  #: where a page lies in a row of a bank
+    far_interleaved: str = _order_or_none()  #: likewise in the far memory
+    far_coloured: str = _order_or_none()
 
 
 @dataclass(frozen=True, slots=True)
 class DramPower:
-    """Section `dram.power` has the currents of one device of off-chip memory, by JEDEC's names, for its energy. No
-    cycle depends on them."""
+    """Sections `dram.power` and `far_dram.power` have the currents of one device of off-chip memory, by JEDEC's names,
+    for its energy. No cycle depends on them."""
 
     devices: int = _figure("devices", 1, 64)  #: of a channel, side by side
     vdd: float = _figure("V", 1, 5)

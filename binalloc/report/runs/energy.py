@@ -23,7 +23,7 @@ _MEANINGS = {
 _NANO_PER_MICRO = 1000
 
 
-def render_energy(energy: DramEnergyJson | None) -> str:
+def render_energy(energy: DramEnergyJson | None, what: str = "DRAM") -> str:
     """Return a table of the parts in microjoules, and the average power; nothing for a machine without currents."""
     if energy is None:
         return ""
@@ -38,5 +38,5 @@ def render_energy(energy: DramEnergyJson | None) -> str:
             if extreme is not None:
                 row.append(dict(extreme)[name])
         rows.append(tuple(x / _NANO_PER_MICRO if isinstance(x, float) and i > 2 else x for i, x in enumerate(row)))
-    header = ["energy of DRAM", "uJ", "share", *(["least uJ", "most uJ"] if energy["least"] is not None else [])]
-    return "\n" + table(header, rows) + f"average power of DRAM {energy['average_w']:.3g} W\n"
+    header = [f"energy of {what}", "uJ", "share", *(["least uJ", "most uJ"] if energy["least"] is not None else [])]
+    return "\n" + table(header, rows) + f"average power of {what} {energy['average_w']:.3g} W\n"

@@ -63,13 +63,16 @@ def _timeline(launches: list[LaunchedJson], listed: int | None) -> str:
 
 
 def _kernels(kernels: list[KernelTotal]) -> str:
+    far = any(k["far_dram_energy"] for k in kernels)
     head = ("kernel", "launches", "cycles", "share", "average", "min", "max", "L1 hits", "L2 hits", "DRAM bytes",
-            *(["DRAM uJ"] if any(k["dram_energy"] for k in kernels) else []))  # fmt: skip
+            *(["DRAM uJ"] if any(k["dram_energy"] for k in kernels) else []),
+            *(["far DRAM uJ"] if far else []))  # fmt: skip
     rows = [
         (
             k["name"], k["launches"], k["cycles"], _percent(k["share"]), f"{k['average']:,.1f}", k["least"], k["most"],
             _percent(k["l1_hit_rate"]), _percent(k["l2_hit_rate"]), k["stats"]["dram_bytes"],
             *([] if k["dram_energy"] is None else [k["dram_energy"]["total_nj"] / 1000]),
+            *([k["far_dram_energy"]["total_nj"] / 1000 if k["far_dram_energy"] else None] if far else []),
         )
         for k in kernels
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binalloc.emulator.host.figures.stats import per
+from binalloc.emulator.host.figures.off_chip import per
 from binalloc.names.kernels import readable
 from binalloc.report.runs.emulator import emulator_json
 from binalloc.report.runs.facts import plain_values, reference_json
@@ -107,6 +107,7 @@ def _total(name: str, total: Total, cycles: int) -> KernelTotal:
         "l2_hit_rate": _rate(total.stats, "l2"),
         "stats": plain_values(total.stats),
         "dram_energy": plain_values(total.energy),
+        "far_dram_energy": plain_values(total.far_energy),
     }
 
 

@@ -16,6 +16,7 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.runs import RunFields
+    from binalloc.report.shapes.parts.dram import DramJson
 
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -29,7 +30,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("memory system", ("",)),
 )
 """Groups of counters: the heading, and prefixes of names. A counter is in the first group that has a prefix of it."""
-_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues", "dram_energy")
+_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues", "dram_energy", "far_dram")
 """Counters that are in no group, as other lines and tables show them."""
 _STALLS = {
     "no_warp": "no warp of a resident block",
@@ -90,6 +91,7 @@ def render_run(found: RunFields) -> str:
     header = ["queues", "how many", "places each", "average", "most", "full for"]
     lines.append("\n" + table(header, queues) if queues else "")
     lines.append(render_energy(stats.get("dram_energy")))
+    lines.append(_render_far(stats.get("far_dram")))
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
     lines.append(render_heap(found))
     if "accelsim_trace" in found:
@@ -98,6 +100,14 @@ def render_run(found: RunFields) -> str:
         lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]
     return "".join([*lines, *_asked_for(found), _seen(found)])
+
+
+def _render_far(far: DramJson | None) -> str:
+    """Return the counters and the energy of the far memory, and nothing for a run that does not use one."""
+    if far is None:
+        return ""
+    rows = [(name, value) for name, value in far.items() if name != "dram_energy" and value]
+    return "\n" + table(["far memory", "value"], rows) + render_energy(far.get("dram_energy"), "far DRAM")
 
 
 def _asked_for(found: RunFields) -> list[str]:

@@ -15,10 +15,12 @@ from binalloc.emulator.memory.requests import make_request
 from binalloc.emulator.state.memory_layout import (
     DATA_FRACTION,
     DRAM_LOG_WORDS,
+    DRAM_STATS,
     IDLE,
     NEVER,
     Command,
-    MemoryStat,
+    DramStat,
+    Memory,
     RequestKind,
 )
 from binalloc.emulator.state.records import Gpu
@@ -63,20 +65,27 @@ def refreshed(rng: random.Random, t: dict[str, int]) -> dict[str, int]:
     return t | {"rfc": rfc, "refi": rfc + sum(t.values()) + rng.randint(0, 200)}
 
 
-def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, refresh: bool = False) -> Case:
+def run(
+    seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, refresh: bool = False, m: int = Memory.NEAR
+) -> Case:
+    """Run random requests to memory m. The other memory has the figures of other random ones."""
     rng = random.Random(seed)
     t = parameters(rng, apart)
     t = refreshed(rng, t) if refresh else t
     g = Gpu()
-    for name, value in t.items():
-        setattr(g, f"t_{name}", value)
-    g.t_rtw = t["cl"] + t["burst"] + 2 - t["wl"]
     data = t["burst"] * slow
-    g.t_data = int(data * (1 << DATA_FRACTION))
-    g.dram_channels, g.dram_banks, g.dram_groups = CHANNELS, BANKS, rng.choice((1, 2, 4))
-    g.dram_depth, g.command_buses = rng.choice((4, 16, 64)), buses
-    g.tick_numerator, g.tick_denominator = rng.choice(((1, 1), (924, 700), (325, 800), (3, 1)))
-    g.channel_refresh = [g.t_refi] * len(g.channel_refresh)  # type: ignore[assignment, arg-type]
+    groups, rate = rng.choice((1, 2, 4)), rng.choice(((1, 1), (924, 700), (325, 800), (3, 1)))
+    figures = {f"t_{name}": value for name, value in t.items()} | {
+        "t_rtw": t["cl"] + t["burst"] + 2 - t["wl"], "t_data": int(data * (1 << DATA_FRACTION)), "dram_banks": BANKS,
+        "dram_groups": groups, "dram_depth": rng.choice((4, 16, 64)), "command_buses": buses,
+        "tick_numerator": rate[0], "tick_denominator": rate[1],
+    }  # fmt: skip
+    for name, value in figures.items():
+        getattr(g, name)[m] = value
+        getattr(g, name)[1 - m] = value + random.Random(f"{seed} {name}").randrange(0, 3)
+    g.dram_channels, g.all_channels = 0 if m == Memory.FAR else CHANNELS, CHANNELS
+    refi = t.get("refi", 0)
+    g.channel_refresh = [refi] * len(g.channel_refresh)  # type: ignore[assignment, arg-type]
     g.dram_due = NEVER
     g.channel_due = [NEVER] * len(g.channel_due)  # type: ignore[assignment, arg-type]
     g.bank_ready = [IDLE] * len(g.bank_ready)  # type: ignore[assignment, arg-type]
@@ -97,8 +106,8 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, ref
 
     while left or g.events or any(g.channel_waiting):  # type: ignore[call-overload]
         take(g)
-        first = -(-g.cycle * g.tick_numerator // g.tick_denominator)
-        if g.t_refi and rng.random() < 0.005:
+        first = -(-g.cycle * rate[0] // rate[1])
+        if refi and rng.random() < 0.005:
             often = 0.3 - often  # for a while there are none, and channels are refreshed that nobody asks for anything
         while left and rng.random() < often:
             channel = rng.randrange(CHANNELS)
@@ -119,9 +128,11 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, ref
         assert g.cycle < 1000 * REQUESTS, "requests do not come to an end"
     fields = [log[i : i + 5] for i in range(0, DRAM_LOG_WORDS * g.dram_logged, DRAM_LOG_WORDS)]
     found = [Logged(c, tick, Command.names[what], bank, row) for c, tick, what, bank, row in fields]
-    ticks = [g.memory_stat[i] for i in (MemoryStat.DRAM_BANK_TICKS, MemoryStat.DRAM_BUSY_TICKS)]
+    first = m * DRAM_STATS
+    ticks = [g.dram_stat[first + i] for i in (DramStat.DRAM_BANK_TICKS, DramStat.DRAM_BUSY_TICKS)]
+    assert not any(list(g.dram_stat)[DRAM_STATS - first : 2 * DRAM_STATS - first])  # the other one counts nothing
     bursts = sum(r.bursts for r in asked)
-    return Case(found, asked, data, t, g.dram_groups, buses, bursts, g.cycle, *ticks)
+    return Case(found, asked, data, t, groups, buses, bursts, g.cycle, *ticks)
 
 
 def broken(case: Case, log: list[Logged]) -> list[str]:
@@ -137,7 +148,7 @@ REFRESH = pytest.mark.parametrize("refresh", [False, True])
 @REFRESH
 @pytest.mark.parametrize("seed", range(12))
 def test_no_command_comes_too_early_and_every_burst_is_moved(seed: int, refresh: bool, buses: int) -> None:
-    case = run(seed, buses, refresh=refresh)
+    case = run(seed, buses, refresh=refresh, m=seed % 2)
     assert broken(case, case.log) == []
     assert sum(moves_data(c) for c in case.log) == case.bursts
 

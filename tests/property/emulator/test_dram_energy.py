@@ -31,7 +31,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[LaunchedDevice]:
 
 def told(m: Machine, device: LaunchedDevice, cycles: int) -> Seen:
     """What the commands say of a run, with the refreshes that nobody has settled."""
-    rate = Fraction(device.get("tick_numerator"), device.get("tick_denominator"))
+    rate = Fraction(*(int(device.engine.get(device.g, 0, f"tick_{name}")[0]) for name in ("numerator", "denominator")))
     end, channels = ceil(cycles * rate), device.get("dram_channels")
     log = commands(device)
     if m.dram.refi:

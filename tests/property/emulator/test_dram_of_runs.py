@@ -72,6 +72,27 @@ def test_no_command_of_a_run_with_pages_comes_too_early(
     assert fast.stats["dram_activations"] == sum(c.what == "activate" for c in log)
 
 
+@pytest.mark.parametrize("pages", ["bandwidth", "bandwidth:within=coloured", "bandwidth:seed=5"])
+@pytest.mark.parametrize("name", ["gem5gpu-batching", "gem5gpu-batching-8k"])
+def test_both_memories_obey_their_own_rules(name: str, pages: str, devices: list[LaunchedDevice]) -> None:
+    """Both modes; the far memory is refreshed, the near one is not; each counts its own commands."""
+    m = load_machine(name)
+    assert m.far is not None
+    options: dict[str, Any] = {"engine": "python", "sms": m.chip.sms, "pages": pages}
+    fast, slow = (micro.measure("stream_copy", name, reference=mode, **options) for mode in (False, True))
+    log = commands(devices[-2])
+    assert log == commands(devices[-1])
+    assert 0 < len(log) < ROOM
+    assert fast.stats == slow.stats
+    near = [c for c in log if c.channel < m.dram.channels]
+    far = [c for c in log if c.channel >= m.dram.channels]
+    for machine, told, stats in ((m, near, fast.stats), (m.far, far, fast.stats["far_dram"])):
+        assert broken(machine, told) == []
+        assert stats["dram_reads"] + stats["dram_writes"] == sum(moves_data(c) for c in told) > 0
+        assert stats["dram_activations"] == sum(c.what == "activate" for c in told)
+        assert stats["dram_energy"]["total_nj"] > 0
+
+
 @pytest.mark.parametrize("name", ["v100", "rtx3070"])
 def test_a_run_with_refreshes(name: str, devices: list[LaunchedDevice], monkeypatch: pytest.MonkeyPatch) -> None:
     """Both modes and both engines; results are those of the reference, and it takes longer."""

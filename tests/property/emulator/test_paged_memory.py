@@ -10,18 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.channels.memories import memory_of
 from binalloc.emulator.host.device import LaunchedDevice
+from binalloc.emulator.host.memory.memory_figures import memory_figures
 from binalloc.emulator.host.memory.pages import page_fields
 from binalloc.emulator.memory.places import find_place, row_of
 from binalloc.emulator.pages.parts import line_of_channel, put_together, take_apart
-from binalloc.emulator.pages.table import PAGES, chosen_pages, physical
+from binalloc.emulator.pages.physical import physical
+from binalloc.emulator.pages.table import PAGES, chosen_pages
 from binalloc.emulator.state.memory_layout import (
     DRAM_LOG_WORDS,
     FIRST_CODE_LINE,
     FIRST_CONSTANT_LINE,
     FIRST_LOCAL_LINE,
     MAX_BANKS_OF_DRAM,
+    MAX_SMS,
     LogWord,
+    Memory,
     MemoryStat,
 )
 from binalloc.emulator.state.parts.pages import AddressPart
@@ -34,6 +39,8 @@ from tests.support.generator.emulator.waits import WORDS, waiting_program
 from tests.support.kits.emulator.small import go, module, op
 
 WAYS = ("interleaved", "coloured", "coloured:channels=one")
+BOTH = ("bandwidth", "bandwidth:within=coloured", "bandwidth:within=coloured:channels=one:seed=7")
+"""Ways with pages in two memories."""
 
 
 def random_order(rng: random.Random, sizes: dict[str, int], together: int) -> str:
@@ -67,7 +74,12 @@ def random_machine(rng: random.Random, size: int) -> Machine:
     least = size.bit_length() - 1
     orders = Pages(size, random_order(rng, sizes, 7), random_order(rng, sizes, least))
     dram = replace(shipped.dram, channels=channels, banks=banks, row_bytes=row)
-    return replace(shipped, dram=dram, stated_pages=orders, l2=replace(shipped.l2, slices=2 * channels))
+    far = replace(dram, channels=rng.choice((1, 2, 3)), banks=rng.choice((8, 16)), row_bytes=row)
+    sizes = {BANK: far.banks, CHANNEL: far.channels, COLUMN: row}
+    orders = replace(
+        orders, far_interleaved=random_order(rng, sizes, 7), far_coloured=random_order(rng, sizes, least)
+    )
+    return replace(shipped, dram=dram, far_dram=far, stated_pages=orders, l2=replace(shipped.l2, slices=2 * channels))
 
 
 Spans = list[tuple[int, int]]
@@ -76,24 +88,29 @@ Spans = list[tuple[int, int]]
 def paged(m: Machine, way: str, rng: random.Random) -> tuple[Gpu, Spans]:
     """The record of a device with such pages, and the spans of some objects in global memory."""
     g = Gpu()
-    g.sms, g.dram_channels, g.dram_banks = m.chip.sms, m.dram.channels, m.dram.banks
-    g.slices_per_channel, g.slices = 2, m.l2.slices
-    g.l2_sets, g.l2_ways, g.interleave, g.row_bytes = 64, 8, m.dram.interleave, m.dram.row_bytes
+    g.sms = m.chip.sms
+    for name, value in memory_figures(m, g.sms).items():
+        put(g, name, value)
     g.warp_limit, g.local_total = 48, 4 * rng.randrange(1, 40)
     chosen, at, spans = chosen_pages(way), 0x10000000, []
     for _ in range(rng.randrange(1, 6)):
         spans.append((at, at + rng.randrange(1, 40000)))
         at = (spans[-1][1] + 4096 + 255) // 256 * 256
     g.pages = chosen.number
-    fields = page_fields(m, m.chip.sms, m.dram.channels, spans, chosen)
+    fields = page_fields(m, m.chip.sms, spans, chosen)
     for name, value in (fields | chosen.values).items():
-        field = getattr(g, name)
-        if isinstance(field, int):
-            setattr(g, name, value)
-        else:
-            for i, one in enumerate(value):  # type: ignore[arg-type]
-                field[i] = one
+        put(g, name, value)
     return g, spans
+
+
+def put(g: Gpu, name: str, value: int | list[int]) -> None:
+    """Set a field of the record."""
+    field = getattr(g, name)
+    if isinstance(value, int):
+        setattr(g, name, value)
+        return
+    for i, one in enumerate(value):
+        field[i] = one
 
 
 def requests(g: Gpu, spans: Spans, rng: random.Random) -> list[tuple[int, int]]:
@@ -112,7 +129,7 @@ def requests(g: Gpu, spans: Spans, rng: random.Random) -> list[tuple[int, int]]:
     return out
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", WAYS + BOTH)
 @pytest.mark.parametrize("seed", range(12))
 def test_physical_lines_are_a_bijection(way: str, seed: int) -> None:
     rng = random.Random(f"pages {seed} {way}")
@@ -120,22 +137,25 @@ def test_physical_lines_are_a_bijection(way: str, seed: int) -> None:
     g, spans = paged(m, way, rng)
     found: dict[int, int] = {}
     places: dict[int, tuple[int, int]] = {}
-    each = 1 << g.page_shift
+    each, used = 1 << g.page_shift, set()
     for sm, line in requests(g, spans, rng):
         home = physical(g, sm, line)
         assert found.setdefault(line, home) == home
         take_apart(g, home)
         parts = list(g.address_part)
         channel, bank, row, column = parts
-        assert put_together(g, channel, bank, row, column) == home
-        assert 0 <= channel < g.dram_channels
-        assert 0 <= bank < g.dram_banks
-        assert 0 <= column < g.row_lines
+        m = memory_of(g, channel)
+        used.add(m)
+        assert put_together(g, m, channel - m * g.dram_channels, bank, row, column) == home
+        assert 0 <= channel < g.all_channels
+        assert 0 <= bank < g.dram_banks[m]
+        assert 0 <= column < g.row_lines[m]
         assert places.setdefault(home, (channel, line_of_channel(g))) == (channel, line_of_channel(g))
         g.home[0] = home
         find_place(g, 0)
         assert g.at_slice[0] // g.slices_per_channel == channel
         assert row_of(g, g.at_slice[0], home) == row * MAX_BANKS_OF_DRAM + bank
+    assert used == ({0, 1} if way.startswith("bandwidth") else {0})
     assert len(set(found.values())) == len(found)
     assert len(set(places.values())) == len(places)
     assert g.pages_used == len({home // each for home in found.values()})
@@ -149,17 +169,17 @@ def test_each_place_has_a_line(seed: int) -> None:
     for way in ("interleaved", "coloured"):
         g, _ = paged(m, way, rng)
         text = m.pages.coloured if way == "coloured" else m.pages.interleaved
-        order = read_order(text, g.dram_channels, g.dram_banks, m.dram.row_bytes)
+        order = read_order(text, g.dram_channels, m.dram.banks, m.dram.row_bytes)
         rows = 2 * order.row_weight
         lines = {
-            put_together(g, c, b, r, i)
-            for c in range(g.dram_channels) for b in range(g.dram_banks)
-            for r in range(rows) for i in range(g.row_lines)
+            put_together(g, Memory.NEAR, c, b, r, i)
+            for c in range(g.dram_channels) for b in range(m.dram.banks)
+            for r in range(rows) for i in range(g.row_lines[0])
         }  # fmt: skip
-        assert lines == set(range(g.dram_channels * g.dram_banks * rows * g.row_lines))
+        assert lines == set(range(g.dram_channels * m.dram.banks * rows * g.row_lines[0]))
 
 
-@pytest.mark.parametrize("way", WAYS[1:])
+@pytest.mark.parametrize("way", WAYS[1:] + BOTH[1:])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_page_lies_in_one_row_of_a_bank_of_its_sm(way: str, seed: int) -> None:
     rng = random.Random(f"own {seed} {way}")
@@ -183,15 +203,19 @@ def test_a_page_lies_in_one_row_of_a_bank_of_its_sm(way: str, seed: int) -> None
     assert all(len(each) == 1 for each in rows.values())
     everywhere = [b for each in banks.values() for b in each]
     assert len(everywhere) == len(set(everywhere))
-    share = m.dram.channels * m.dram.banks / m.chip.sms
-    assert all(len(each) <= share + 1 for each in banks.values())
-    most = max(len({channel for channel, _ in each}) for each in banks.values())
-    if way.endswith("one"):
-        assert most <= -(-share // m.dram.banks) + 1
-    in_row = m.dram.row_bytes // size
-    for sm, k in ((s, n) for s, n in enumerate(list(g.frames)[: g.sms]) if n >= in_row):
-        mine = [p for p, owner in first.items() if owner == sm]
-        assert len({next(iter(rows[p])) for p in mine}) == -(-k // in_row)  # neighbours share rows
+    for side, dram in ((Memory.NEAR, m.dram), (Memory.FAR, m.far_dram)):
+        assert dram is not None
+        mine = {sm: {(c, b) for c, b in each if memory_of(g, c) == side} for sm, each in banks.items()}
+        share = dram.channels * dram.banks / m.chip.sms
+        assert all(len(each) <= share + 1 for each in mine.values())
+        if "channels=one" in way:
+            most = max(len({channel for channel, _ in each}) for each in mine.values())
+            assert most <= -(-share // dram.banks) + 1
+        in_row = dram.row_bytes // size
+        for sm in range(g.sms):
+            pages = [p for p, owner in first.items() if owner == sm and memory_of(g, next(iter(rows[p]))[0]) == side]
+            assert len(pages) == g.frames[side * MAX_SMS + sm]
+            assert len({next(iter(rows[p])) for p in pages}) == -(-len(pages) // in_row)  # neighbours share rows
 
 
 OWN = module(
@@ -257,8 +281,8 @@ def page_owners(device: LaunchedDevice) -> list[int]:
 def drawn(seed: int, rng: random.Random) -> dict[str, Any]:
     """How the random kernel of a seed is run."""
     name = rng.choice(("gem5gpu-batching", "gem5gpu-batching-8k"))
-    way = rng.choice((*PAGES, *WAYS))
-    sms = 8 if way.startswith("coloured") else rng.randrange(1, 9)
+    way = rng.choice((*PAGES, *WAYS, *BOTH))
+    sms = 8 if "coloured" in way else rng.randrange(1, 9)
     machine = replace(load_machine(name), dispatch=Dispatch(rng.choice((1, 5))))
     grid = rng.randrange(1, 12)
     return {

@@ -103,11 +103,13 @@ def test_queues_hold_what_is_seen_in_them_at_the_end_of_every_cycle(machine: str
         before[:] = [(cycle, now)]
 
     def note(device: LaunchedDevice, cycle: int) -> None:
-        places = dict(zip(Queue.names, ("l1_mshrs", "store_places", "l2_mshrs", "dram_depth"), strict=True))
+        places = ("l1_mshrs", "store_places", "l2_mshrs")
+        room = dict(zip(Queue.names, (device.get(name) for name in places), strict=False))
+        room["dram_queue"] = int(device.engine.get(device.g, 0, "dram_depth")[0])
         for since, held in before:
             for name, queues in held.items():
                 seen[name] += (cycle - since) * sum(queues)
-                full[name] += (cycle - since) * sum(n >= device.get(places[name]) for n in queues)
+                full[name] += (cycle - since) * sum(n >= room[name] for n in queues)
 
     devices: list[LaunchedDevice] = []
 

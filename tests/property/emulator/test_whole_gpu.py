@@ -87,7 +87,7 @@ def test_every_number_of_sms_has_its_share(name: str) -> None:
         channels, slices = figures["dram_channels"], figures["slices"]
         assert 1 <= channels <= m.dram.channels
         assert slices == channels * (m.l2.slices // m.dram.channels)
-        on_bus = Fraction(figures["t_data"], 1 << DATA_FRACTION)
+        on_bus = Fraction(figures["t_data"][0], 1 << DATA_FRACTION)
         assert on_bus >= Fraction(m.dram.burst, m.dram.data_rate)
         bandwidth = channels / on_bus
         assert abs(bandwidth / (m.dram.channels * share / Fraction(m.dram.burst, m.dram.data_rate)) - 1) < 1e-4

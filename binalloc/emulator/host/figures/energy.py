@@ -41,8 +41,8 @@ def counts_of(counted: Mapping[str, int], machine: Machine, sms: int, power: Dra
     )  # fmt: skip
 
 
-def energy_figures(counted: Mapping[str, int], machine: Machine, sms: int) -> EnergyFigures | None:
-    """Return the energy of some cycles, None for a machine without currents.
+def energy_figures(counted: Mapping[str, int], machine: Machine, sms: int, cycles: int) -> EnergyFigures | None:
+    """Return the energy of `machine.dram` in some cycles, None for a machine without currents.
 
     Keys: the parts and `total_nj`; `average_w`, the total by the time; `least` and `most`, None where no figure has
     alternatives, else each part's and the total's least and most among the sets of figures (`power.power_sets`).
@@ -53,7 +53,7 @@ def energy_figures(counted: Mapping[str, int], machine: Machine, sms: int) -> En
     }
     if not sets:
         return None
-    nanoseconds = counted["cycles"] * 1000 / machine.clock.core_mhz
+    nanoseconds = cycles * 1000 / machine.clock.core_mhz
     total = sets[STATED]["total_nj"]
     found: EnergyFigures = {**sets[STATED], "average_w": total / nanoseconds if nanoseconds and total else 0.0}
     for name, which in (("least", min), ("most", max)):

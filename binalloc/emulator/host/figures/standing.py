@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from binalloc.emulator.channels.memories import tick_from
 from binalloc.emulator.host.engines.engine import Engine, Records
-from binalloc.emulator.memory.dram import tick_from
-from binalloc.emulator.state.memory_layout import MAX_BANKS_OF_DRAM, MemoryStat
+from binalloc.emulator.state.memory_layout import DRAM_STATS, MAX_BANKS_OF_DRAM, DramStat, Memory
 from binalloc.emulator.state.records import Gpu
 
 
@@ -31,12 +31,12 @@ class Overdue(NamedTuple):
     more: range  #: ticks of the others in front of the end
 
 
-def end_tick(engine: Engine, g: Records, cycles: int) -> int:
-    """Return the number of ticks that begin in the first `cycles` cycles."""
+def end_tick(engine: Engine, g: Records, cycles: int, m: int = Memory.NEAR) -> int:
+    """Return the number of ticks of memory m that begin in the first `cycles` cycles."""
     rate = Gpu()
     for name in ("tick_numerator", "tick_denominator"):
         setattr(rate, name, engine.get(g, 0, name))
-    return int(tick_from(rate, cycles))
+    return int(tick_from(rate, m, cycles))
 
 
 def overdue(engine: Engine, g: Records, channel: int, end: int) -> Overdue | None:
@@ -49,30 +49,37 @@ def overdue(engine: Engine, g: Records, channel: int, end: int) -> Overdue | Non
     def of(name: str, i: int) -> int:
         return int(engine.view(g, 0, name)[i])
 
-    interval = engine.get(g, 0, "t_refi")
+    m = Memory.FAR if channel >= engine.get(g, 0, "dram_channels") else Memory.NEAR
+    interval = of("t_refi", m)
     due = of("channel_refresh", channel)
     if not interval or due >= end or of("channel_used", channel):
         return None
-    banks = range(channel * MAX_BANKS_OF_DRAM, channel * MAX_BANKS_OF_DRAM + engine.get(g, 0, "dram_banks"))
+    banks = range(channel * MAX_BANKS_OF_DRAM, channel * MAX_BANKS_OF_DRAM + of("dram_banks", m))
     open_banks = [b for b in banks if of("bank_row", b)]
     free = max(due, of("row_bus", channel))
     first = max([free, *(of("bank_activate", b) for b in banks)])
     close = max([free, *(of("bank_precharge", b) for b in open_banks)]) if open_banks else None
     if close is not None:
-        first = max(first, close + engine.get(g, 0, "t_rp"))
+        first = max(first, close + of("t_rp", m))
     return Overdue(close, first, range(due + interval, end, interval))
 
 
-def standing(engine: Engine, g: Records, cycles: int) -> Standing:
-    """Return the counts up to the end of the first `cycles` cycles. Needs a device all of whose commands in front of
-    that have been issued (`memory.dram.settle`)."""
-    end = end_tick(engine, g, cycles)
-    channels = engine.get(g, 0, "dram_channels")
+def channels_of(engine: Engine, g: Records, m: int) -> range:
+    """Return the channels of memory m; none of a far memory that the run does not use."""
+    near, both = engine.get(g, 0, "dram_channels"), engine.get(g, 0, "all_channels")
+    return range(near, both) if m == Memory.FAR else range(near)
+
+
+def standing(engine: Engine, g: Records, cycles: int, m: int = Memory.NEAR) -> Standing:
+    """Return the counts of memory m up to the end of the first `cycles` cycles. Needs a device all of whose commands in
+    front of that have been issued (`memory.dram.settle`)."""
+    end = end_tick(engine, g, cycles, m)
+    channels = channels_of(engine, g, m)
     fields = ("rows", "opened", "shut", "open")
-    rows, opened, shut, total = (engine.get(g, 0, f"channel_{name}")[:channels].tolist() for name in fields)
-    refreshes = int(engine.view(g, 0, "memory_stat")[MemoryStat.DRAM_REFRESHES])
+    rows, opened, shut, total = (engine.get(g, 0, f"channel_{name}").tolist() for name in fields)
+    refreshes = int(engine.view(g, 0, "dram_stat")[m * DRAM_STATS + DramStat.DRAM_REFRESHES])
     ticks = 0
-    for channel in range(channels):
+    for channel in channels:
         late = overdue(engine, g, channel, end)
         until = end if late is None or late.close is None else min(late.close, end)
         if rows[channel]:
@@ -80,4 +87,4 @@ def standing(engine: Engine, g: Records, cycles: int) -> Standing:
         # what was closed ahead of time, or in the cycle in which the run ended, is cut at the end
         ticks += total[channel] - max(0, shut[channel] - max(end, 0 if rows[channel] else opened[channel]))
         refreshes += 0 if late is None else 1 + len(late.more)
-    return Standing(ticks, channels * end - ticks, refreshes)
+    return Standing(ticks, len(channels) * end - ticks, refreshes)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from binalloc.emulator.host.engines.engine import Engine, Records
-from binalloc.emulator.host.figures.energy import energy_figures
-from binalloc.emulator.host.figures.standing import standing
+from binalloc.emulator.host.figures.off_chip import counted_dram, counted_far, dram_ratios, per
+from binalloc.emulator.host.figures.standing import channels_of
 from binalloc.emulator.policies.gates.table import STALL_NAMES
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.counters import Stat
-from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, Queue, TaggedStat
+from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Memory, MemoryStat, Queue, TaggedStat
 from binalloc.models.machines.model import Machine
-from binalloc.models.machines.unloaded import ticks_per_cycle
 
 Stats = dict[str, Any]  # numbers by name; `stalls`, `units` and `queues` are dictionaries of numbers again
 
@@ -31,8 +30,8 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
 
     Keys: `cycles`; the counters of `counters.Stat` and of `TaggedStat`; `stalls` {reason: issue slots}; `units` {unit:
     warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`; the counters of `MemoryStat` and of
-    `Standing`; `dram_bytes`; `queues` {queue: see `queue_figures`}. The slots of all reasons and those used add up to
-    cycles * schedulers * issue width * SMs.
+    `Standing`; `dram_bytes`; `far_dram` where the run uses a far memory; `queues` {queue: see `queue_figures`}. The
+    slots of all reasons and those used add up to cycles * schedulers * issue width * SMs.
     """
     n = engine.get(g, 0, "sms")
     stat = sum(engine.get(sms, i, "stat") for i in range(n))
@@ -50,9 +49,8 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
     out["local_bytes_moved"] = (out["local_fill_sectors"] + out["local_writeback_sectors"]) * SECTOR_BYTES
     shared = engine.get(g, 0, "memory_stat")
     out |= {name: int(shared[i]) for i, name in enumerate(MemoryStat.names)}
-    ticks = standing(engine, g, cycles)
-    out["dram_open_ticks"], out["dram_closed_ticks"], out["dram_refreshes_to_end"] = ticks
-    out["dram_bytes"] = (out["dram_reads"] + out["dram_writes"]) * machine.dram.burst_bytes
+    out |= counted_dram(engine, g, machine, cycles)
+    out |= counted_far(engine, g, machine, cycles)
     out["batch_cycles"] = sum(
         engine.get(sms, i, "batch_area") + cycles * engine.get(sms, i, "batches") for i in range(n)
     )
@@ -70,7 +68,7 @@ def idle_cycles(engine: Engine, g: Records, sms: Records, cycles: int) -> list[i
 
 def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
     """Return the ratios of the counters of some cycles: None where the divisor is zero. `queues` is returned as it was,
-    with `average` and `full` added. `dram_energy` is there for machines with currents (`energy_figures`)."""
+    with `average` and `full` added. See `dram_ratios` for the memories."""
     cycles = max(counted["cycles"], 1)
     out: Stats = {
         "ipc": counted["warp_instructions"] / cycles / sms,
@@ -80,17 +78,12 @@ def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
         "sectors_per_global_store": per(counted["global_store_sectors"], counted["user_global_stores"]),
         "request_utilisation": counted["request_bytes"] / (machine.request_bytes_per_sm * sms * cycles),
         "response_utilisation": counted["response_bytes"] / (machine.response_bytes_per_sm * sms * cycles),
-        "dram_utilisation": counted["dram_bytes"] / (machine.bytes_per_cycle_per_sm * sms * cycles),
-        "dram_row_hit_rate": per(counted["dram_row_hits"], counted["dram_requests"]),
-        "dram_banks_busy_in_all": counted["dram_bank_ticks"] / (cycles * float(ticks_per_cycle(machine))),
-        "dram_read_delay_each": per(
-            counted["dram_read_delay"], counted["dram_requests"] - counted["dram_write_requests"]
-        ),
-        "dram_write_delay_each": per(counted["dram_write_delay"], counted["dram_write_requests"]),
         "batches_resident": counted["batch_cycles"] / cycles / sms,
         "local_ratio": per(counted["local_requests"], counted["owned_requests"]),
-        "dram_banks_busy": per(counted["dram_bank_ticks"], counted["dram_busy_ticks"]),
+        **dram_ratios(counted, machine, sms, cycles),
     }
+    if machine.far is not None and "far_dram" in counted:
+        out["far_dram"] = counted["far_dram"] | dram_ratios(counted["far_dram"], machine.far, sms, cycles)
     out["queues"] = {
         name: queue
         | {
@@ -99,13 +92,7 @@ def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
         }
         for name, queue in counted["queues"].items()
     }
-    energy = energy_figures(counted, machine, sms)
-    return out if energy is None else out | {"dram_energy": energy}
-
-
-def per(part: int, of: int) -> float | None:
-    """Return the quotient, or None where there is none."""
-    return part / of if of else None
+    return out
 
 
 def queue_figures(engine: Engine, g: Records, sms: Records, cycle: int) -> dict[str, dict[str, int]]:
@@ -117,14 +104,19 @@ def queue_figures(engine: Engine, g: Records, sms: Records, cycle: int) -> dict[
     of them held at a moment.
     """
     n = engine.get(g, 0, "sms")
-    shared = {name: engine.get(g, 0, name) for name in ("slices", "l2_mshrs", "dram_channels", "dram_depth")}
+    shared = {name: engine.get(g, 0, name) for name in ("slices_per_channel", "l2_mshrs", "all_channels")}
     owned = {name: [engine.get(sms, i, name) for i in range(n)] for name in ("loads_out", "stores_out")}
+    pending = engine.get(g, 0, "slice_pending")[: shared["slices_per_channel"] * shared["all_channels"]]
     held: dict[int, tuple[int, Sequence[int]]] = {
         Queue.L1_MSHRS: (engine.get(g, 0, "l1_mshrs"), owned["loads_out"]),
         Queue.STORE_PLACES: (engine.get(g, 0, "store_places"), owned["stores_out"]),
-        Queue.L2_MSHRS: (shared["l2_mshrs"], engine.get(g, 0, "slice_pending")[: shared["slices"]]),
-        Queue.DRAM_QUEUE: (shared["dram_depth"], engine.get(g, 0, "channel_waiting")[: shared["dram_channels"]]),
+        Queue.L2_MSHRS: (shared["l2_mshrs"], pending),
     }
+    for queue, m in ((Queue.DRAM_QUEUE, Memory.NEAR), (Queue.FAR_DRAM_QUEUE, Memory.FAR)):
+        channels = channels_of(engine, g, m)
+        if channels:
+            waiting = engine.get(g, 0, "channel_waiting")[channels.start : channels.stop]
+            held[queue] = int(engine.get(g, 0, "dram_depth")[m]), waiting
     records = [(sms, i) for i in range(n)] + [(g, 0)]
     out = {}
     for queue, (places, now) in held.items():

@@ -7,48 +7,54 @@ from typing import Annotated
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.memory_layout import (
     DRAM_BANKS,
+    DRAM_STATS,
     FAW_ACTIVATES,
     MAX_CHANNELS,
     MAX_REQUESTS,
+    MEMORIES,
 )
 
 
 class DramRecord:
-    """Times are ticks of the command clock where nothing else is said, counted from the start of the run.
+    """Times are ticks of the memory's command clock where nothing else is said, counted from the start of the run.
 
     A bank's number is channel * MAX_BANKS_OF_DRAM + its place in the channel. A request's number is its row in the
     arrays of `state.parts.memory`.
     """
 
     # figures: shape
-    dram_channels: int
-    dram_banks: int
-    dram_groups: int
-    dram_depth: int
-    command_buses: int
-    tick_numerator: int  #: ticks per core cycle, as a fraction
-    tick_denominator: int
+    dram_channels: int  #: channels of the near memory, which come first
+    all_channels: int  #: channels of both memories
+    # figures of each memory, see `Memory`
+    dram_banks: Annotated[Words, MEMORIES]  #: banks of a channel
+    dram_groups: Annotated[Words, MEMORIES]  #: bank groups of a channel
+    dram_depth: Annotated[Words, MEMORIES]  #: requests that wait at a channel
+    command_buses: Annotated[Words, MEMORIES]
+    tick_numerator: Annotated[Words, MEMORIES]  #: ticks per core cycle, as a fraction
+    tick_denominator: Annotated[Words, MEMORIES]
     # timing constraints, as JEDEC names them
-    t_rcd: int
-    t_rp: int
-    t_ras: int
-    t_rc: int
-    t_cl: int
-    t_wl: int
-    t_ccd: int
-    t_ccdl: int
-    t_rrd: int
-    t_wr: int
-    t_cdlr: int
-    t_rtp: int
-    t_rtw: int  #: from a read command to a write command
-    t_faw: int
-    t_refi: int
-    t_rfc: int
-    t_burst: int  #: ticks that one burst takes on the data bus
+    t_rcd: Annotated[Words, MEMORIES]
+    t_rp: Annotated[Words, MEMORIES]
+    t_ras: Annotated[Words, MEMORIES]
+    t_rc: Annotated[Words, MEMORIES]
+    t_cl: Annotated[Words, MEMORIES]
+    t_wl: Annotated[Words, MEMORIES]
+    t_ccd: Annotated[Words, MEMORIES]
+    t_ccdl: Annotated[Words, MEMORIES]
+    t_rrd: Annotated[Words, MEMORIES]
+    t_wr: Annotated[Words, MEMORIES]
+    t_cdlr: Annotated[Words, MEMORIES]
+    t_rtp: Annotated[Words, MEMORIES]
+    t_rtw: Annotated[Words, MEMORIES]  #: from a read command to a write command
+    t_faw: Annotated[Words, MEMORIES]
+    t_refi: Annotated[Words, MEMORIES]
+    t_rfc: Annotated[Words, MEMORIES]
+    t_burst: Annotated[Words, MEMORIES]  #: ticks that one burst takes on the data bus
     #: time of a burst on the data bus, longer where the channel has less bandwidth; in 2^-DATA_FRACTION ticks
-    t_data: int
+    t_data: Annotated[Words, MEMORIES]
     dram_due: int  #: first core cycle in which a request of any channel may end
+
+    dram_stat: Annotated[Words, MEMORIES * DRAM_STATS]  #: counters of each memory, see `DramStat`
 
     # channels
     #: first core cycle in which one of the channel's requests may end or all its banks are refreshed

@@ -12,6 +12,7 @@ from binalloc.emulator.state.memory_layout import (
     MAX_REQUESTS,
     MAX_SLICES,
     MAX_SMS,
+    MEMORIES,
     MEMORY_CALENDAR,
     MemoryStat,
 )
@@ -31,7 +32,7 @@ class MemoryRecord(DramRecord):
     response_latency: int  #: cycles on the way back
     header_bytes: int  #: bytes of a packet beside its data
     # L2
-    slices: int
+    slices: int  #: slices of the near memory, which come first
     slices_per_channel: int
     l2_sets: int  #: sets of a slice
     l2_ways: int
@@ -42,9 +43,9 @@ class MemoryRecord(DramRecord):
     l2_atomic: int  #: cycles per colliding atomic
     l2_data: int  #: whether L2 holds more than textures
     # DRAM as L2 sees it
-    dram_latency: int  #: cycles on the way back beside those of the commands
-    burst_bytes: int
-    row_bytes: int
+    dram_latency: Annotated[Words, MEMORIES]  #: cycles on the way back beside those of the commands
+    burst_bytes: Annotated[Words, MEMORIES]
+    row_bytes: Annotated[Words, MEMORIES]
     interleave: int  #: bytes of one channel before the next channel's turn comes
     # requests
     requests: int  #: how many rows have ever been in use

@@ -91,6 +91,10 @@ class KernelTotal(TypedDict):
         DramEnergyJson | None,
         says("energy of DRAM in all these launches; null for machines whose file has no currents"),
     ]
+    far_dram_energy: Annotated[
+        DramEnergyJson | None,
+        says("likewise of the far memory; null where no launch uses one"),
+    ]
 
 
 class ScalarsJson(TypedDict):

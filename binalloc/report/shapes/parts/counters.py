@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.energy import DramEnergyJson
+from binalloc.report.shapes.parts.dram import DramJson
 from binalloc.report.shapes.says import says
 
 _NO_CODE_CACHE = "0 where the machine has no instruction cache, or has it switched off"
@@ -31,7 +31,7 @@ class QueueCounters(TypedDict):
     full: Annotated[float, says("`full_cycles` per cycle and queue: share of time for which a queue was full")]
 
 
-class CountersJson(TypedDict):
+class CountersJson(DramJson):
     """This object has the counters of a run."""
 
     cycles: Annotated[int, says("cycles of the run, from the first dispatch to the last retirement")]
@@ -209,74 +209,11 @@ class CountersJson(TypedDict):
     l2_writebacks: Annotated[int, says("lines that L2 wrote to DRAM when it evicted them")]
     l2_writeback_sectors: Annotated[int, says("sectors that L2 wrote to DRAM when it evicted their lines")]
     l2_stalled: Annotated[int, says("requests that a slice of L2 could not accept when they arrived")]
-    dram_requests: Annotated[int, says("fetches and write-backs that DRAM served")]
-    dram_write_requests: Annotated[int, says("part of `dram_requests` that were write-backs")]
-    dram_read_delay: Annotated[
-        int,
-        says("core cycles from the arrival of a fetch at its channel to the end of its last data, summed over fetches"),
-    ]
-    dram_write_delay: Annotated[int, says("likewise for write-backs")]
-    dram_read_delay_each: Annotated[float | None, says("`dram_read_delay` over fetches; null without any")]
-    dram_write_delay_each: Annotated[float | None, says("`dram_write_delay` over write-backs; null without any")]
-    dram_row_hits: Annotated[int, says("part of `dram_requests` that found their row open")]
-    dram_reads: Annotated[int, says("read commands of DRAM, one burst each")]
-    dram_writes: Annotated[int, says("write commands of DRAM, one burst each")]
-    dram_activations: Annotated[int, says("rows of DRAM that were opened")]
-    dram_precharges: Annotated[int, says("rows of DRAM that were closed")]
-    dram_refreshes: Annotated[
-        int,
-        says("refreshes of a DRAM channel with all its banks; 0 where the machine file has none"),
-    ]
-    dram_refreshes_to_end: Annotated[
-        int,
-        says(
-            "`dram_refreshes`, and those of channels whose last request had come: all refreshes that were due before "
-            "the end of the run"
-        ),
-    ]
-    dram_open_ticks: Annotated[
-        int,
-        says(
-            "ticks of DRAM's clock in which at least one bank of a channel is open, from an activation to a precharge, "
-            "summed over channels"
-        ),
-    ]
-    dram_closed_ticks: Annotated[
-        int,
-        says("likewise, ticks in which all banks of a channel are closed"),
-    ]
-    dram_bytes: Annotated[int, says("bytes in all bursts of DRAM, read and written")]
-    dram_busy_ticks: Annotated[
-        int,
-        says(
-            "ticks of DRAM's clock in which at least one bank of a channel carries out a command, summed over "
-            "channels. A precharge takes `dram.rp` ticks, an activation `dram.rcd`; a read or write lasts until its "
-            "data has passed"
-        ),
-    ]
-    dram_bank_ticks: Annotated[
-        int,
-        says("ticks of DRAM's clock in which a bank carries out a command, summed over banks"),
-    ]
-    dram_banks_busy: Annotated[
-        float | None,
-        says(
-            "`dram_bank_ticks` over `dram_busy_ticks`: the bank-level parallelism, which is the number of busy banks "
-            "of a channel while at least one is busy; null where DRAM was never busy"
-        ),
-    ]
     owned_requests: Annotated[
         int,
         says("requests of SMs to L2 for pages that lie in banks of an SM ([TIMING.md](../emulator/TIMING.md#pages))"),
     ]
     local_requests: Annotated[int, says("part of `owned_requests` for pages in banks of the SM that asks")]
-    dram_banks_busy_in_all: Annotated[
-        float,
-        says(
-            "banks of the whole memory that carry out a command, on average over the run: `dram_bank_ticks` over the "
-            "ticks of the run"
-        ),
-    ]
     batch_cycles: Annotated[
         int, says("cycles for which batches of blocks had a resident block in an SM, summed over batches and SMs")
     ]
@@ -284,18 +221,13 @@ class CountersJson(TypedDict):
     local_ratio: Annotated[
         float | None, says("`local_requests` over `owned_requests`; null where no page lies in banks of an SM")
     ]
-    dram_row_hit_rate: Annotated[
-        float | None,
-        says("`dram_row_hits` over `dram_requests`; null without requests"),
-    ]
-    dram_utilisation: Annotated[
-        float,
-        says("`dram_bytes` over the bytes that DRAM, or the share of the SMs in it, could move in the run's cycles"),
-    ]
-    dram_energy: NotRequired[
+    far_dram: NotRequired[
         Annotated[
-            DramEnergyJson,
-            says("energy of DRAM; left out for machines whose file has no currents (`dram.power`)"),
+            DramJson,
+            says(
+                "the far memory (`far_dram` of the machine file), whose counters have the names of the near one's; "
+                "left out for runs that do not use one"
+            ),
         ]
     ]
     queues: Annotated[
@@ -303,7 +235,8 @@ class CountersJson(TypedDict):
         says(
             "queues by kind. An entry of `l1_mshrs` is a load or atomic of an SM under way, an entry of `store_places` "
             "a store or write-back of an SM. An entry of `l2_mshrs` is a fetch to a line of a slice of L2, an entry of "
-            "`dram_queue` a request that waits at a DRAM channel"
+            "`dram_queue` a request that waits at a DRAM channel. An entry of `far_dram_queue` is one that waits at a "
+            "channel of the far memory"
         ),
     ]
     register_conflicts: Annotated[

@@ -3,6 +3,7 @@ the test suite checked when its grid has ended."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from binalloc.emulator.host.device import LaunchedDevice
@@ -10,7 +11,7 @@ from binalloc.emulator.host.figures.stats import collect
 from binalloc.emulator.runs import run as emulator
 from binalloc.emulator.runs.profile import COUNTED, REASONS, collect_profile
 from binalloc.emulator.state.layout import LANES, Column
-from binalloc.emulator.state.memory_layout import DATA_FRACTION, SECTOR_BYTES, RequestKind, Stage
+from binalloc.emulator.state.memory_layout import DATA_FRACTION, SECTOR_BYTES, Memory, RequestKind, Stage
 
 SECTOR_WORDS = SECTOR_BYTES // 4
 
@@ -33,11 +34,19 @@ def under_way(device: LaunchedDevice) -> list[dict[str, int]]:
     return [{name: int(column[r]) for name, column in columns.items()} for r in sorted(alive)]
 
 
-def not_moved(device: LaunchedDevice, cycles: int) -> float:
-    """Bytes of bursts that have been told to channels, and have not passed their data buses when the run ends."""
-    now = (cycles * device.get("tick_numerator") << DATA_FRACTION) // device.get("tick_denominator")
-    behind = device.engine.get(device.g, 0, "channel_data").astype(object) - now
-    return sum(max(int(ticks), 0) for ticks in behind) * device.get("burst_bytes") / device.get("t_data")
+def not_moved(device: LaunchedDevice, cycles: int, far: bool = False) -> float:
+    """Bytes of bursts that have been told to one memory's channels, and have not passed their data buses when the run
+    ends."""
+
+    def of(name: str) -> int:
+        return int(device.engine.get(device.g, 0, name)[m])
+
+    m = Memory.FAR if far else Memory.NEAR
+    now = (cycles * of("tick_numerator") << DATA_FRACTION) // of("tick_denominator")
+    near = device.get("dram_channels")
+    channels = slice(near, device.get("all_channels")) if far else slice(near)
+    behind = device.engine.get(device.g, 0, "channel_data").astype(object)[channels] - now
+    return sum(max(int(ticks), 0) for ticks in behind) * of("burst_bytes") / of("t_data")
 
 
 def violations(device: LaunchedDevice) -> list[str]:
@@ -50,6 +59,7 @@ def violations(device: LaunchedDevice) -> list[str]:
     fills = [r for r in waiting if r["kind"] == RequestKind.FILL]
     evictions = [r for r in waiting if r["kind"] == RequestKind.EVICTION]
     cycles, sms = stats["cycles"], device.sms_count
+    far = stats.get("far_dram", Counter())
     packets = stats["l2_hits"] + stats["l2_misses"] + stats["l2_stores"]
     net, header = machine.interconnect, machine.interconnect.header_bytes
     sms_sum = {name: sum(engine.get(device.sms, i, name) for i in range(sms)) for name in ("loads_out", "stores_out")}
@@ -66,7 +76,7 @@ def violations(device: LaunchedDevice) -> list[str]:
         ("MSHRs of L2 taken at the end", int(engine.get(device.g, 0, "slice_pending").sum()),
          len([r for r in fills if r["link"] >= 0])),  # those for lines; the others go past
         ("places of DRAM taken at the end",
-         int(engine.get(device.g, 0, "channel_waiting").sum()) + stats["dram_requests"],
+         int(engine.get(device.g, 0, "channel_waiting").sum()) + stats["dram_requests"] + far["dram_requests"],
          stats["l2_writebacks"] + stats["l2_fills"]),
         ("sectors that loads ask of L2",
          stats["l2_load_sectors"] + sum(sectors(r["words"]) for r in on_way), requested),
@@ -80,7 +90,7 @@ def violations(device: LaunchedDevice) -> list[str]:
         ("bytes of answers that have come", stats["response_bytes"],
          header * (stats["answers"] - len(answered))
          + SECTOR_BYTES * (stats["answer_sectors"] - sum(sectors(r["words"]) for r in answered))),
-        ("rows of DRAM opened and not closed", stats["dram_activations"] - stats["dram_precharges"],
+        ("rows of DRAM opened and not closed", sum(s["dram_activations"] - s["dram_precharges"] for s in (stats, far)),
          int((engine.get(device.g, 0, "bank_row") > 0).sum())),
         ("blocks", stats["blocks_dispatched"], stats["blocks_retired"]),
     )  # fmt: skip
@@ -90,6 +100,9 @@ def violations(device: LaunchedDevice) -> list[str]:
         ("answers", stats["response_bytes"], net.response_bytes * sms),
         ("DRAM", stats["dram_bytes"] - not_moved(device, cycles), machine.bytes_per_cycle_per_sm * sms),
     )
+    if machine.far is not None and far:
+        moved = far["dram_bytes"] - not_moved(device, cycles, far=True)
+        links += (("far DRAM", moved, machine.far.bytes_per_cycle_per_sm * sms),)
     broken += [f"{what}: {moved} bytes in {cycles} cycles, at most {peak:.2f} a cycle" for what, moved, peak in links
                if moved > peak * cycles]  # fmt: skip
     parts = (queue_violations, tagged_violations, profile_violations)
@@ -135,7 +148,7 @@ def queue_violations(device: LaunchedDevice, stats: dict[str, Any]) -> list[str]
         if not 0 <= queue["full_cycles"] * queue["places"] <= queue["entry_cycles"]:
             broken.append(f"{name}: full for {queue['full_cycles']} cycles, {queue['entry_cycles']} entry cycles")
     banks, busy = stats["dram_bank_ticks"], stats["dram_busy_ticks"]
-    if not busy <= banks <= busy * device.get("dram_banks"):
+    if not busy <= banks <= busy * int(device.engine.get(device.g, 0, "dram_banks")[0]):
         broken.append(f"DRAM: banks busy for {banks} ticks, {busy} ticks with one busy")
     return broken
 

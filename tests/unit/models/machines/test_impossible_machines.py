@@ -210,7 +210,7 @@ def test_any_figures_within_their_ranges_are_taken_or_refused(tmp_path: Path) ->
         except MalformedInput as error:
             refused[str(error.place)] += 1
         else:
-            assert memory_figures(m, 1)["dram_latency"] >= 1
+            assert min(memory_figures(m, 1)["dram_latency"]) >= 1
     assert len(refused) > 8
 
 

@@ -1,0 +1,1 @@
+"""This inner room says which memory a channel of DRAM belongs to, how its clock runs."""
