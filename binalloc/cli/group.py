@@ -40,6 +40,7 @@ SPELLINGS: dict[str, str] = {
     "blocks": "--blocks",
     "carveout": "--carveout",
     "cc": "--cc",
+    "cpu": "--cpu",
     "dask": "--dask",
     "dispatcher": "--dispatch",
     "batches": "--batches",

@@ -21,6 +21,15 @@ class OptionRow(NamedTuple):
     usual: bool = False  #: every command that runs something has the option
 
 
+def _traffic(context: click.Context, option: click.Parameter, path: str | None) -> Any:
+    """Return the CPU traffic that a file describes."""
+    if path is None:
+        return None
+    from binalloc.models.dram.traffic import read_traffic
+
+    return read_traffic(path)
+
+
 ROWS: dict[str, OptionRow] = {
     "engine": OptionRow(engine_option, usual=True),
     "max_cycles": OptionRow(max_cycles_option, usual=True),
@@ -39,6 +48,26 @@ ROWS: dict[str, OptionRow] = {
     ),
     "placement": OptionRow(placement_option, usual=True),
     "pages": OptionRow(pages_option, usual=True),
+    "cpu": OptionRow(
+        click.option(
+            "--cpu",
+            metavar="FILE",
+            callback=_traffic,
+            help="Let CPU programs share the memory: their misses, as a TOML file describes them.",
+        )
+    ),
+    "cpu_rows": OptionRow(
+        click.option(
+            "--cpu-rows",
+            type=click.Choice(["mixed", "split"]),
+            default="mixed",
+            show_default=True,
+            help="Where pages of CPU programs lie in a bank: among the GPU's, or in the high rows.",
+        )
+    ),
+    "cpu_first": OptionRow(
+        click.option("--cpu-first", is_flag=True, help="Let DRAM serve CPU programs before the GPU.")
+    ),
     "skews": OptionRow(skews_option),
     "sms": OptionRow(click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")),
     "check": OptionRow(

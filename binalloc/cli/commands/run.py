@@ -222,7 +222,7 @@ class Shown:
 @click.command()
 @source_options
 @json_option
-@run_options("skews", "sms", "check", "race", "host_steps", "smm", "over", "sharing")
+@run_options("cpu", "cpu_rows", "cpu_first", "skews", "sms", "check", "race", "host_steps", "smm", "over", "sharing")
 @gathered("shown", Shown, *_SHOWN)
 @observe_options
 def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, observed: Observed) -> None:

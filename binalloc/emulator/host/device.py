@@ -15,6 +15,7 @@ from binalloc.emulator.host.engines.engine import Engine, Value
 from binalloc.emulator.host.figures.series import CounterSeries
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.kept import KeptDevice
+from binalloc.emulator.host.memory.cpu import cpu_fields
 from binalloc.emulator.host.memory.global_memory import GlobalMemory
 from binalloc.emulator.host.memory.memory_figures import channels_for, memory_figures, most_requests, tagged_figures
 from binalloc.emulator.host.memory.pages import page_fields
@@ -46,6 +47,7 @@ from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.places import DEEP_STACK_ENTRIES, STACK_ENTRIES
 from binalloc.isa.source_facts import PTX
 from binalloc.launch.types import Launch
+from binalloc.models.dram.traffic import CpuTraffic
 from binalloc.models.machines.model import Machine
 from binalloc.models.sharing.pairs import Pairing
 from binalloc.rows import Chosen
@@ -108,6 +110,7 @@ class LaunchedDevice:
         self.drain: Callable[[], None] | None = None
         self.samplers: list[Sampler] = []
         self.policies: dict[str, str] = {}
+        self.traffic: CpuTraffic | None = None
         self.need, self.sms_count, self.memory = need, sms, memory
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError(
@@ -166,11 +169,18 @@ class LaunchedDevice:
         self.put("buffer_start", [a for a, _ in spans])
         self.put("buffer_end", [b for _, b in spans])
 
-    def page(self, pages: Chosen) -> None:
-        """Switch on the pages that a user has chosen. Raises UsageError for those that the machine cannot have."""
+    def page(self, pages: Chosen, far: bool) -> None:
+        """Switch on the pages that a user has chosen. far: whether CPU programs have theirs in the far memory. Raises
+        UsageError for those that the machine cannot have."""
         spans = sorted((start, end) for _, start, end in self.memory.places())
-        for name, value in page_fields(self.machine, self.sms_count, spans, pages).items():
+        for name, value in page_fields(self.machine, self.sms_count, spans, pages, far).items():
             self.put(name, value)
+
+    def share(self, traffic: CpuTraffic, rows: str, first: bool) -> None:
+        """Let CPU programs share the memory. Arguments and errors are those of `cpu_fields`."""
+        self.traffic = traffic
+        for name, value in cpu_fields(traffic, self.machine, self.sms_count, rows, first).items():
+            self.put(name, value)  # type: ignore[arg-type]
 
     def _put_launch(self, kernel: Function, resident: int) -> None:
         """Set the fields that follow from kernel and launch."""

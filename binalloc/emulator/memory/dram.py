@@ -16,6 +16,7 @@ and when a run stops (`settle`).
 from __future__ import annotations
 
 from binalloc.emulator.channels.memories import add, cycle_of, memory_of, tick_from
+from binalloc.emulator.channels.turns import first_of, rank_of
 from binalloc.emulator.memory.account.log import note
 from binalloc.emulator.memory.account.rows import row_opened, rows_closed
 from binalloc.emulator.memory.calendar import post
@@ -34,12 +35,14 @@ from binalloc.emulator.state.memory_layout import (
     Command,
     DramStat,
     Queue,
+    RequestKind,
 )
 from binalloc.emulator.state.records import Gpu
 
 DATA_PART = (1 << DATA_FRACTION) - 1  # fraction bits of a time on the data bus
 AGE_BITS = 40  # of a key: requests' ages count stamps, far fewer than 2^40
 BANK_BITS = 5  # of a key: log2 of MAX_BANKS_OF_DRAM
+BEHIND_CPU = 1 << (AGE_BITS - 1 + BANK_BITS)  # in a key, where CPU programs come first: a request of the GPU
 ROW_COMMAND = 1 << (AGE_BITS + BANK_BITS)  # in a key: no read or write
 WAIT_SHIFT = AGE_BITS + BANK_BITS + 1  # of a key: the wait stands above all else and decides first
 LONGEST_WAIT = (1 << 16) - 1  # ticks; no timing parameter comes near it
@@ -75,7 +78,7 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
         g.older[r] = last
         g.younger[last] = r
         g.bank_last[b] = r
-        if row + 1 != g.bank_row[b] or g.at_row[g.bank_next[b]] + 1 == g.bank_row[b]:
+        if rank_of(g, b, r) <= rank_of(g, b, g.bank_next[b]):
             return
     change_next(g, m, channel, b, r)
 
@@ -98,7 +101,7 @@ def change_next(g: Gpu, m: int, channel: int, b: int, r: int) -> None:
 
 @device
 def leave_bank(g: Gpu, r: int) -> None:
-    """Remove request r, which has been served. Its bank turns to the oldest one to the same row, else to the oldest."""
+    """Remove request r, which has been served. Its bank turns to the next one."""
     b = g.at_bank[r]
     channel = b // MAX_BANKS_OF_DRAM
     m = memory_of(g, channel)
@@ -116,10 +119,7 @@ def leave_bank(g: Gpu, r: int) -> None:
         g.channel_used[channel] &= ~(1 << (b % MAX_BANKS_OF_DRAM))
         g.bank_ready[b] = IDLE
         return
-    following = g.bank_first[b]
-    while following >= 0 and g.at_row[following] + 1 != g.bank_row[b]:
-        following = g.younger[following]
-    g.bank_next[b] = following if following >= 0 else g.bank_first[b]
+    g.bank_next[b] = first_of(g, b)
     want(g, m, b)
 
 
@@ -143,6 +143,8 @@ def want(g: Gpu, m: int, b: int) -> None:
     else:
         g.bank_wants[b] = Command.WRITE if g.writes[r] else Command.READ
         g.bank_ready[b] = max(g.bank_column[b], g.group_column[group_of(g, m, b)])
+    if g.cpu_first and g.kind[r] != RequestKind.CPU_LOAD:
+        low |= BEHIND_CPU
     g.bank_key[b] = low
     g.bank_rest[b] = rest
 
@@ -301,7 +303,7 @@ def refresh(g: Gpu, log: Words, m: int, channel: int) -> None:
         g.bank_row[b] = 0
         g.bank_activate[b] = begin + g.t_rfc[m]
         if (g.channel_used[channel] >> (b - first)) & 1:
-            g.bank_next[b] = g.bank_first[b]
+            g.bank_next[b] = first_of(g, b)
             want(g, m, b)
 
 
@@ -408,14 +410,24 @@ def column(g: Gpu, m: int, channel: int, b: int, r: int, tick: int) -> None:
             add(g, m, DramStat.DRAM_ROW_HITS, 1)
         leave_bank(g, r)
         g.channel_served[channel] = 1
-        done = cycle_of(g, m, end - 1) + 1
-        delay = DramStat.DRAM_WRITE_DELAY if g.writes[r] else DramStat.DRAM_READ_DELAY
-        add(g, m, delay, done - g.asked[r])
-        if g.writes[r]:
-            add(g, m, DramStat.DRAM_WRITE_REQUESTS, 1)
-            drop_request(g, r)
-        else:
-            post(g, r, done + g.dram_latency[m])
+        hand_back(g, m, r, cycle_of(g, m, end - 1) + 1)
+
+
+@device
+def hand_back(g: Gpu, m: int, r: int, done: int) -> None:
+    """Send on the data of request r, which memory m has served up to cycle `done`."""
+    if g.kind[r] == RequestKind.CPU_LOAD:
+        add(g, m, DramStat.DRAM_CPU_REQUESTS, 1)
+        add(g, m, DramStat.DRAM_CPU_ROW_HITS, 1 - g.opened[r])
+        add(g, m, DramStat.DRAM_CPU_DELAY, done - g.asked[r])
+        post(g, r, done + g.cpu_path[g.cpu_of_chain[g.source[r]]])
+    elif g.writes[r]:
+        add(g, m, DramStat.DRAM_WRITE_DELAY, done - g.asked[r])
+        add(g, m, DramStat.DRAM_WRITE_REQUESTS, 1)
+        drop_request(g, r)
+    else:
+        add(g, m, DramStat.DRAM_READ_DELAY, done - g.asked[r])
+        post(g, r, done + g.dram_latency[m])
 
 
 @device(apart=True)

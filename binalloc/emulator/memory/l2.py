@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from binalloc.emulator.channels.memories import memory_of
 from binalloc.emulator.memory.calendar import post
+from binalloc.emulator.memory.cpu.traffic import let_all_in, let_cpu_in
 from binalloc.emulator.memory.dram import BANK_BITS, enqueue, has_room
 from binalloc.emulator.memory.interconnect import request_size
 from binalloc.emulator.memory.places import channel_of, is_spill, row_of
 from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.replacement import BUSY, least_used
 from binalloc.emulator.memory.requests import drop_request, make_request
-from binalloc.emulator.memory.sectors import SECTOR_WORDS, SECTORS, sector_count, whole_sectors
+from binalloc.emulator.memory.sectors import bursts_of, sector_count, whole_sectors
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import (
     CACHED,
@@ -32,21 +33,6 @@ from binalloc.emulator.state.memory_layout import (
     Stage,
 )
 from binalloc.emulator.state.records import Gpu
-
-
-@device
-def bursts_of(g: Gpu, m: int, words: int) -> int:
-    """Return how many bursts of a channel of memory m carry the words."""
-    size = g.burst_bytes[m] >> 2
-    if size == SECTOR_WORDS:
-        return sector_count(words)
-    if size >= SECTORS * SECTOR_WORDS:
-        return 1
-    n = 0
-    for k in range(SECTORS * SECTOR_WORDS // size):
-        if (words >> (k * size)) & ((1 << size) - 1):
-            n += 1
-    return n
 
 
 @device
@@ -283,15 +269,19 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
 
 @device
 def let_in(g: Gpu) -> None:
-    """Resume slices whose first request waits for a place at a channel, where the channel has room again. For all other
-    reasons `go_on` resumes a slice."""
+    """Resume slices whose first request waits for a place at a channel, where the channel has room again, and requests
+    of CPU programs that do: the older one first. For all other reasons `go_on` resumes a slice."""
     for channel in range(g.all_channels):
         if g.channel_served[channel]:
             g.channel_served[channel] = 0
             first = channel * g.slices_per_channel
             for k in range(first, first + g.slices_per_channel):
+                if g.cpu_waiting and g.slice_wants[k]:
+                    let_cpu_in(g, channel, g.age[g.slice_first[k] - 1])
                 if g.slice_wants[k] and has_room(g, channel, g.slice_wants[k]):
                     go_on(g, k)
+            if g.cpu_waiting:
+                let_all_in(g, channel)
 
 
 @device

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import LINE_WORDS
+from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import count_bits
 
 SECTOR_WORDS = 8  # 32 bytes, the unit in which lines are fetched
@@ -40,3 +41,18 @@ def sector_count(words: int) -> int:
 def whole_sectors(words: int) -> int:
     """Return the words of all sectors that hold some of `words`."""
     return first_words(words) * SECTOR
+
+
+@device
+def bursts_of(g: Gpu, m: int, words: int) -> int:
+    """Return how many bursts of a channel of memory m carry the words."""
+    size = g.burst_bytes[m] >> 2
+    if size == SECTOR_WORDS:
+        return sector_count(words)
+    if size >= SECTORS * SECTOR_WORDS:
+        return 1
+    n = 0
+    for k in range(SECTORS * SECTOR_WORDS // size):
+        if (words >> (k * size)) & ((1 << size) - 1):
+            n += 1
+    return n

@@ -9,6 +9,7 @@ from binalloc.emulator.pages.table import place
 from binalloc.emulator.pages.tables import enter, offset_of, place_in_table
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import MemoryStat
+from binalloc.emulator.state.scan import quotient
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu
@@ -33,4 +34,20 @@ def physical(g: Gpu, source: int, line: int) -> int:
         g.memory_stat[MemoryStat.OWNED_REQUESTS] += 1
         if g.page_owner[at] == source + 1:
             g.memory_stat[MemoryStat.LOCAL_REQUESTS] += 1
+    return g.page_line[at] + (offset & ((1 << g.page_shift) - 1))
+
+
+@device
+def physical_for_cpu(g: Gpu, line: int) -> int:
+    """Return the line of DRAM that a line of a CPU program is. Its pages are given out as the GPU's, as if the SMs took
+    turns to ask for them, and belong to nobody."""
+    if g.paged == 0:
+        return line
+    offset = offset_of(g, line)
+    page = offset >> g.page_shift
+    at = place_in_table(g, page)
+    if g.page_key[at] == 0:
+        turn = g.cpu_pages - quotient(g.cpu_pages, g.sms) * g.sms
+        g.cpu_pages += 1
+        enter(g, at, page, place(g, g.cpu_memory, turn, g.cpu_high), 0)
     return g.page_line[at] + (offset & ((1 << g.page_shift) - 1))

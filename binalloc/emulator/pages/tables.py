@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import FIRST_CODE_LINE, FIRST_LOCAL_LINE, MAX_PAGES
+from binalloc.emulator.state.memory_layout import FIRST_CODE_LINE, FIRST_CPU_LINE, FIRST_LOCAL_LINE, MAX_PAGES
 from binalloc.emulator.state.scan import quotient
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SM_SHIFT = 24  # log2 of the pages that the local memory of an SM may have: above them stands the SM's number
 LOCAL_PAGES = 1 << 34  # the first page of local memory, beyond those of all objects
 CODE_PAGES = 1 << 36  # the first page of code and constants
+CPU_PAGES = 1 << 39  # the first page of CPU programs
 _HASHED = (1 << 31) - 1  # bits of a page that the hash multiplies: the product has at most 63
 _MULTIPLIER = 0x9E3779B1  # Knuth's multiplicative hash: 2^32 over the golden ratio, which spreads neighbours
 
@@ -48,7 +49,9 @@ def offset_of(g: Gpu, line: int) -> int:
         each = g.warp_limit * (g.local_total >> 2)  # lines of local memory of an SM
         sm = quotient(line - FIRST_LOCAL_LINE, each)
         return line - FIRST_LOCAL_LINE - sm * each + ((LOCAL_PAGES + (sm << SM_SHIFT)) << g.page_shift)
-    return line - FIRST_CODE_LINE + (CODE_PAGES << g.page_shift)
+    if line < FIRST_CPU_LINE:
+        return line - FIRST_CODE_LINE + (CODE_PAGES << g.page_shift)
+    return line - FIRST_CPU_LINE + (CPU_PAGES << g.page_shift)
 
 
 @device

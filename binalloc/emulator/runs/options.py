@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.host.memory.cpu import MIXED
 from binalloc.emulator.host.pairs import OFF
 from binalloc.emulator.host.resources import DYNAMIC
 from binalloc.emulator.pages.table import DEFAULT as DEFAULT_PAGES
@@ -20,6 +21,7 @@ from binalloc.emulator.policies.dispatchers.table import DEFAULT as DEFAULT_DISP
 from binalloc.emulator.policies.placements.table import DEFAULT as DEFAULT_PLACEMENT
 from binalloc.emulator.policies.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.models.batches.formula import AUTO
+from binalloc.models.dram.traffic import CpuTraffic
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
@@ -79,6 +81,12 @@ class RunOptions:
     """Where in an SM's shared memory an allocation lies: a row of `placements.table`, by name."""
     pages: str = DEFAULT_PAGES
     """Where in L2 and DRAM a line of memory lies: a row of `pages.table`, by name, with its parameters."""
+    cpu: CpuTraffic | None = None
+    """What CPU programs ask of the memory meanwhile: as `models.dram.traffic.read_traffic` reads it, or its file."""
+    cpu_rows: str = MIXED
+    """Where in a bank the pages of CPU programs lie: among the GPU's, or in the high rows (`host.memory.cpu`)."""
+    cpu_first: bool = False
+    """Whether channels of DRAM serve CPU programs before the GPU."""
     listeners: tuple[str, ...] = ()
     """Further policies that only hear of events: rows of `listeners.table`, by name."""
     sms: int = 1
@@ -146,7 +154,8 @@ class RunOptions:
     def figures(self) -> dict[str, Any]:
         """Return all that determines the outcome of a run beside binary, launch and machine, as plain values by
         name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.compare and f.name != "machine"}
+        plain = {"cpu": None if self.cpu is None else self.cpu.plain()}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.compare and f.name != "machine"} | plain
 
 
 USUAL = RunOptions()

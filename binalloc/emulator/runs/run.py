@@ -19,6 +19,7 @@ from binalloc.call_stack import with_room
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.engines.engine import Engine, engine
 from binalloc.emulator.host.figures.accounting import account_until
+from binalloc.emulator.host.figures.cpu import CpuRuns, cpu_runs
 from binalloc.emulator.host.figures.stats import Stats, collect
 from binalloc.emulator.host.memory.global_memory import GlobalMemory
 from binalloc.emulator.host.pairs import OFF, limited, pairing_of
@@ -49,6 +50,7 @@ from binalloc.launch.merged import fitting
 from binalloc.launch.types import Launch
 from binalloc.models.batches.formula import AUTO, EACH_BLOCK, STRIDE, BatchFormula
 from binalloc.models.batches.queues import queues
+from binalloc.models.dram.traffic import FAR
 from binalloc.models.machines.model import Machine
 from binalloc.models.sharing.pairs import Pairing
 from binalloc.models.sharing.record import made_for
@@ -93,6 +95,7 @@ class Result:
     #: first cycle of the last interval, where that has all the rest of too long a run
     series_full_at: int | None = None
     printed: Printed = field(default_factory=Printed)  #: output of printf
+    cpu: CpuRuns | None = None  #: what CPU programs have done meanwhile
     heap: HeapUse | None = None  #: what is left in the heap, where the binary has the device runtime
 
 
@@ -253,7 +256,9 @@ def _choose(device: LaunchedDevice, options: RunOptions) -> None:
     given = {name: value for row in rows.values() for name, value in row.values.items()}
     for name, number in (chosen | given).items():
         device.put(name, number)
-    device.page(rows["pages"])
+    device.page(rows["pages"], options.cpu is not None and options.cpu.memory == FAR)
+    if options.cpu is not None:
+        device.share(options.cpu, options.cpu_rows, options.cpu_first)
     device.put("notes_evictions", int(hears("evicted", chosen)))
     device.put("notes_sought", int(hears("sought", chosen)))
     device.put("notes_lines", int(hears("evicted", chosen) or hears("sought", chosen)))
@@ -403,5 +408,6 @@ def _so_far(device: LaunchedDevice, resident: int, *, contents: bool = True) -> 
         profile=collect_profile(device) if device.get("profile") else {},
         series=[] if device.series is None else device.series.intervals(),
         series_full_at=None if device.series is None else device.series.full_at,
+        cpu=cpu_runs(device.engine, device.g, device.traffic, machine) if device.traffic is not None else None,
         printed=device.memory.printed(), heap=device.memory.heap_use(),
     )  # fmt: skip

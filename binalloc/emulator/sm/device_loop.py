@@ -28,6 +28,7 @@ from binalloc.emulator.execute.table import (
 )
 from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.memory.calendar import memory_due, next_memory_event
+from binalloc.emulator.memory.cpu.traffic import start_chains
 from binalloc.emulator.memory.dram import settle
 from binalloc.emulator.sm.barriers import Mode
 from binalloc.emulator.sm.control import ALLOCS, BARRIERS, FREES, WARPSYNCS, exec_control
@@ -42,7 +43,7 @@ from binalloc.emulator.sm.issue import (
     select,
 )
 from binalloc.emulator.sm.log import log_issue
-from binalloc.emulator.sm.memory_events import serve_memory
+from binalloc.emulator.sm.memory_events import serve_memory, waits_in_vain
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, AccessCode, Column, ExecGroup, Fault, StackColumn
@@ -73,7 +74,7 @@ def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
         s = sms[i]
         if s.next_time >= 0 and (best < 0 or s.next_time < best):
             best = s.next_time
-    if best < 0:
+    if best < 0 or (g.cpu_chains and waits_in_vain(g, sms)):
         g.fault = Fault.DEADLOCK
         return 2
     g.cycle = best
@@ -194,6 +195,8 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
     """
     g = gpus[0]
     program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
+    if g.cpu_chains and g.cpu_started == 0:
+        start_chains(g)
     for _ in range(steps):
         if g.cycle >= limit:
             settle(g, log, limit)

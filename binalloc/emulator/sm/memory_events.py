@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from binalloc.emulator.memory.calendar import next_memory_event, take
+from binalloc.emulator.memory.cpu.traffic import compute, miss
 from binalloc.emulator.memory.dram import catch_up, has_room, serve_dram
 from binalloc.emulator.memory.interconnect import leave_slice
 from binalloc.emulator.memory.l2 import fill_line, let_in, reach_slice
@@ -24,6 +25,18 @@ def prepare(g: Gpu, log: Words, k: int) -> None:
         catch_up(g, log, channel)
 
 
+@device
+def waits_in_vain(g: Gpu, sms: Sequence[Sm]) -> int:
+    """Return 1 if no SM has work or waits for memory, else 0. CPU programs go on for ever, and wake nobody."""
+    if g.unfinished or g.recall:
+        return 0
+    for i in range(g.sms):
+        s = sms[i]
+        if s.next_time >= 0 or s.loads_out or s.stores_out or s.tagged_out[0] or s.tagged_out[1]:
+            return 0
+    return 1
+
+
 @device(inline=True)
 def move_on(g: Gpu, sms: Sequence[Sm], limit: int) -> int:
     """Move the clock to the next cycle with work, if it is below `limit`, belongs to the memory system alone, and no SM
@@ -38,6 +51,8 @@ def move_on(g: Gpu, sms: Sequence[Sm], limit: int) -> int:
     for i in range(g.sms):
         if 0 <= sms[i].next_time <= best:
             return 0
+    if g.cpu_chains and waits_in_vain(g, sms):
+        return 0
     g.cycle = best
     return 1
 
@@ -66,12 +81,16 @@ def serve_cycle(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
             leave_slice(g, r)
         elif stage == Stage.REACHES_SM:
             reach_sm(g, sms[g.source[r]], program, r)
-        else:
+        elif stage == Stage.FILLS_LINE:
             if g.slice_first[g.source[r]] or g.link[r] < 0:
                 prepare(g, log, g.source[r])
             fill_line(g, r)
+        elif stage == Stage.CPU_MISSES:
+            miss(g, log, r)
+        else:
+            compute(g, r)
         r = following
     while g.dram_due <= g.cycle:
         serve_dram(g, log)
-        if g.waiting_at_slices:
+        if g.waiting_at_slices or g.cpu_waiting:
             let_in(g)

@@ -65,13 +65,14 @@ SECTOR_BYTES = 32  # sectors, too
 
 
 class RequestKind(Codes):
-    """A request asks for one of these. Loads, stores and atomics come from an SM. A slice of L2 makes the others."""
+    """A request asks for one of these. Loads, stores and atomics come from an SM. A slice of L2 makes the next two."""
 
     LOAD: int
     STORE: int
     ATOMIC: int
     FILL: int
     EVICTION: int
+    CPU_LOAD: int  #: of a CPU program, past the GPU's links and L2
 
 
 class Stage(Codes):
@@ -82,6 +83,8 @@ class Stage(Codes):
     LEAVES_SLICE: int  #: the answer leaves the slice
     REACHES_SM: int  #: the answer arrives at the SM
     FILLS_LINE: int  #: the data of a fetch arrives in L2
+    CPU_MISSES: int  #: a chain of a CPU program misses its next line
+    CPU_HAS_DATA: int  #: the data of that miss is back
 
 
 class MemoryStat(Codes):
@@ -148,6 +151,9 @@ class DramStat(Codes):
     DRAM_REFRESHES: int
     DRAM_BUSY_TICKS: int
     DRAM_BANK_TICKS: int
+    DRAM_CPU_REQUESTS: int
+    DRAM_CPU_ROW_HITS: int
+    DRAM_CPU_DELAY: int
 
 
 DRAM_STATS = len(DramStat.names)
@@ -184,6 +190,11 @@ FIRST_CODE_LINE = 1 << 41
 """Number of the first line of the module's code, in words of 16 bytes, beyond all local memory."""
 FIRST_CONSTANT_LINE = 1 << 42
 """Number of the first line of the constant banks, which have 64 KB each."""
+FIRST_CPU_LINE = 1 << 43
+"""Number of the first line of CPU programs, beyond all of the GPU."""
+MAX_CPUS, MAX_CHAINS = 8, 256  # CPU programs and their misses in flight: those of a file (`models.dram.traffic`)
+CPU_FRACTION = 16  # fraction bits of times between the misses of a CPU program, so that rates are exact
+CPU_SHARE = 20  # log2 of the whole of which the share of misses to the next line is stated
 BANK_SHIFT = 16  # log2 of the bytes of a constant bank
 CODE_WORD_SHIFT = 4  # log2 of the bytes of a code word
 

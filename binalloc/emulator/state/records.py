@@ -49,6 +49,7 @@ from binalloc.emulator.state.layout import (
     WARP_STATES,
     WHEEL,
 )
+from binalloc.emulator.state.parts.cpu import CpuRecord
 from binalloc.emulator.state.parts.dispatcher import DispatchRecord
 from binalloc.emulator.state.parts.l1 import L1Record
 from binalloc.emulator.state.parts.log import LogRecord
@@ -142,7 +143,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
 
 class Gpu(
     DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, RegionFigures,
-    PairFigures, PageRecord, Record,
+    PairFigures, PageRecord, CpuRecord, Record,
 ):  # fmt: skip
     """`Gpu` is what the whole device shares."""
 

@@ -36,20 +36,20 @@ def ticks_per_cycle(m: Machine) -> Fraction:
     return (Fraction(m.dram.command_mhz) / Fraction(m.clock.core_mhz)).limit_denominator(RATE_DENOMINATOR)
 
 
-def closed_bank_ticks(m: Machine, slower: Fraction = FULL_SPEED) -> int:
+def closed_bank_ticks(m: Machine, slower: Fraction = FULL_SPEED, fetched: int | None = None) -> int:
     """Return the command cycles of an activation, the reads and their data.
 
-    slower: factor on the time that a burst takes on the bus.
+    slower: factor on the time that a burst takes on the bus. fetched: bytes that are read, None for `fetched_bytes`.
     """
-    bursts = -(-fetched_bytes(m) // m.dram.burst_bytes)
+    bursts = -(-(fetched or fetched_bytes(m)) // m.dram.burst_bytes)
     on_bus = Fraction(m.dram.burst, m.dram.data_rate) * slower
     last = max((bursts - 1) * m.dram.ccdl, floor((bursts - 1) * on_bus))
     return m.dram.rcd + last + m.dram.cl + m.dram.burst_cycles
 
 
-def closed_bank_cycles(m: Machine, slower: Fraction = FULL_SPEED) -> int:
+def closed_bank_cycles(m: Machine, slower: Fraction = FULL_SPEED, fetched: int | None = None) -> int:
     """Return `closed_bank_ticks` in core cycles, rounded up."""
-    return ceil(closed_bank_ticks(m, slower) / ticks_per_cycle(m))
+    return ceil(closed_bank_ticks(m, slower, fetched) / ticks_per_cycle(m))
 
 
 def l2_cycles(m: Machine) -> int:

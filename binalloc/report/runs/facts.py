@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.figures.skew import cycles_range
 from binalloc.report.runs.annotate import annotation
+from binalloc.report.runs.cpu import cpu_json
 from binalloc.report.runs.emulator import emulator_json
 from binalloc.report.runs.printed import left_json
 from binalloc.report.runs.stopped import stopped_json
@@ -90,6 +91,7 @@ def result_json(result: Result) -> ResultJson:
         "occupancy": result.resident_occupancy,
         "achieved_occupancy": result.occupancy,
         "stats": plain_values(result.stats),
+        **cpu_json(result),
         **left_json(result),
     }
 

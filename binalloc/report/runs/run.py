@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from binalloc.emulator.host.figures.skew import cycles_text
 from binalloc.printable import count, one_line
 from binalloc.report.runs.annotate import render_annotation
+from binalloc.report.runs.cpu import render_cpu
 from binalloc.report.runs.emulator import emulator_text
 from binalloc.report.runs.energy import render_energy
 from binalloc.report.runs.printed import render_heap, render_printed
@@ -68,7 +69,8 @@ def render_run(found: RunFields) -> str:
     if found["partial"]:
         title = f"PARTIAL, {ended}: {title}"
     title += f"{cycles_text(found['cycles'], found['cycles_range'])} cycle{'s' if found['cycles'] != 1 else ''} "
-    title += f"({emulator_text(found)}), "
+    beside = f", beside {count(len(found['cpu']['programs']), 'CPU program')}" if "cpu" in found else ""
+    title += f"({emulator_text(found)}{beside}), "
     title += f"{count(found['blocks_per_sm'], 'block')} per SM, occupancy {found['occupancy']:.3f}, "
     lines = [render_printed(found), title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]
     stats = found["stats"]
@@ -92,6 +94,7 @@ def render_run(found: RunFields) -> str:
     lines.append("\n" + table(header, queues) if queues else "")
     lines.append(render_energy(stats.get("dram_energy")))
     lines.append(_render_far(stats.get("far_dram")))
+    lines.append(render_cpu(found))
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
     lines.append(render_heap(found))
     if "accelsim_trace" in found:

@@ -66,11 +66,15 @@ def refreshed(rng: random.Random, t: dict[str, int]) -> dict[str, int]:
 
 
 def run(
-    seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, refresh: bool = False, m: int = Memory.NEAR
+    seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, refresh: bool = False, m: int = Memory.NEAR,
+    cpu: float = 0.0,
 ) -> Case:
-    """Run random requests to memory m. The other memory has the figures of other random ones."""
+    """Run random requests to memory m. The other memory has the figures of other random ones. cpu: share of requests
+    that CPU programs send, which come first."""
     rng = random.Random(seed)
     t = parameters(rng, apart)
+    if cpu:  # a bank that is closed at once may be opened again sooner than another one
+        t["rrd"] = min(t["rrd"], t["rc"])
     t = refreshed(rng, t) if refresh else t
     g = Gpu()
     data = t["burst"] * slow
@@ -86,6 +90,7 @@ def run(
     g.dram_channels, g.all_channels = 0 if m == Memory.FAR else CHANNELS, CHANNELS
     refi = t.get("refi", 0)
     g.channel_refresh = [refi] * len(g.channel_refresh)  # type: ignore[assignment, arg-type]
+    g.cpu_first = int(cpu > 0)
     g.dram_due = NEVER
     g.channel_due = [NEVER] * len(g.channel_due)  # type: ignore[assignment, arg-type]
     g.bank_ready = [IDLE] * len(g.bank_ready)  # type: ignore[assignment, arg-type]
@@ -96,11 +101,12 @@ def run(
 
     def ask(channel: int, tick: int) -> None:
         """A request for a channel with room; what it needs begins at `tick`."""
-        r = make_request(g, RequestKind.LOAD, 0, 0, 0, 0)
-        g.writes[r] = int(rng.random() < writes)
+        first = rng.random() < cpu
+        r = make_request(g, RequestKind.CPU_LOAD if first else RequestKind.LOAD, 0, 0, 0, 0)
+        g.writes[r] = int(not first and rng.random() < writes)
         bursts = rng.randint(1, 4)
         bank, row = rng.randrange(BANKS), rng.randrange(rows)
-        asked.append(Wanted(g.age[r], tick, channel, bank, row, bursts, bool(g.writes[r])))
+        asked.append(Wanted(g.age[r], tick, channel, bank, row, bursts, bool(g.writes[r]), first))
         catch_up(g, log, channel)
         enqueue(g, r, channel, bank, row, bursts)
 
@@ -161,6 +167,19 @@ def test_the_commands_are_those_of_the_plainest_first_ready_first_come(seed: int
     for channel in range(CHANNELS):
         logged = [c for c in case.log if c.channel == channel]
         assert logged == commands(case.requests, channel, case.parameters, case.groups, case.data, buses)
+
+
+@BUSES
+@pytest.mark.parametrize("cpu", [0.1, 0.5])
+@pytest.mark.parametrize("seed", range(8))
+def test_requests_of_cpu_programs_go_first(seed: int, cpu: float, buses: int) -> None:
+    case = run(seed, buses, refresh=seed % 2 == 1, m=seed // 2 % 2, cpu=cpu)
+    assert broken(case, case.log) == []
+    for channel in range(CHANNELS):
+        logged = [c for c in case.log if c.channel == channel]
+        plain = commands(case.requests, channel, case.parameters, case.groups, case.data, buses)
+        assert [c for c in logged if moves_data(c)] == [c for c in plain if moves_data(c)]
+        assert logged == plain or seed % 2 == 1  # refreshes behind the last request are in one log alone
 
 
 @BUSES

@@ -23,15 +23,18 @@ LEAST_BYTES, MOST_BYTES = 4096, 2 << 20  # the smallest pages of hosts, the larg
 
 
 def page_fields(
-    machine: Machine, sms: int, spans: Sequence[tuple[int, int]], pages: Chosen
+    machine: Machine, sms: int, spans: Sequence[tuple[int, int]], pages: Chosen, far: bool = False
 ) -> dict[str, int | list[int]]:
     """Return the fields of the device record for the pages that a user has chosen. spans: where accesses to global
-    memory are valid, in rising order (`objects`).
+    memory are valid, in rising order (`objects`). far: whether pages of CPU programs lie in the far memory.
 
     Raises UsageError for pages that are no power of two or do not fit into a row, for an SM's own banks on fewer SMs
     than the machine has, and for a far memory that is not there.
     """
     if pages.name == IDENTITY.name:
+        if far:
+            raise UsageError("without pages all lies in the near memory", place=Hint("{pages}"), found=pages.name,
+                             expected="another policy, as CPU programs have pages in the far memory")  # fmt: skip
         return {"paged": 0}
     size = pages.values.get("page_bytes", 0) or machine.pages.bytes
     if size & (size - 1) or not LEAST_BYTES <= size <= MOST_BYTES:
@@ -41,7 +44,7 @@ def page_fields(
         )  # fmt: skip
     owned = pages.name == COLOURED.name or bool(pages.values.get(WITHIN.field))
     memories = [Side("dram", machine, machine.pages.interleaved, machine.pages.coloured)]
-    if pages.name == BANDWIDTH.name:
+    if pages.name == BANDWIDTH.name or far:
         memories.append(_far_side(machine))
     orders = [_order(side, sms, owned) for side in memories]
     for side, order in zip(memories, orders, strict=True):
@@ -50,7 +53,8 @@ def page_fields(
     shift = (size // LINE_BYTES).bit_length() - 1
     return {
         **objects(spans, shift), "paged": 1, "page_shift": shift, "page_owned": int(owned),
-        **_order_fields(memories, orders), **(_far_fields(machine, sms) if len(memories) > 1 else {}),
+        **_order_fields(memories, orders),
+        **(_far_fields(machine, sms, pages.name == BANDWIDTH.name) if len(memories) > 1 else {}),
     }  # fmt: skip
 
 
@@ -73,8 +77,9 @@ def _far_side(machine: Machine) -> Side:
     return Side("far_dram", machine.far, *machine.far_orders)
 
 
-def _far_fields(machine: Machine, sms: int) -> dict[str, int | list[int]]:
-    """Return the fields for a far memory that takes the share of pages which its bandwidth has of both."""
+def _far_fields(machine: Machine, sms: int, divided: bool) -> dict[str, int | list[int]]:
+    """Return the fields for a far memory. divided: whether it takes the share of pages which its bandwidth has of
+    both."""
     assert machine.far is not None
     near, far = machine.dram.bandwidth, machine.far.dram.bandwidth
     figures = memory_figures(machine, sms)
@@ -82,7 +87,7 @@ def _far_fields(machine: Machine, sms: int) -> dict[str, int | list[int]]:
     assert isinstance(channels, int)
     return {
         "all_channels": channels + far_channels(machine, sms),
-        "far_share": round(far / (near + far) * (1 << SHARE_BITS)),
+        "far_share": round(far / (near + far) * (1 << SHARE_BITS)) if divided else 0,
     }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.common import EmulatorJson, ErrorDetails, MachineFrom, Versioned
 from binalloc.report.shapes.parts.counters import CountersJson
+from binalloc.report.shapes.parts.cpu import BesideCpu
 from binalloc.report.shapes.parts.left import Left
 from binalloc.report.shapes.parts.seen import SeenJson
 from binalloc.report.shapes.says import says
@@ -44,7 +45,7 @@ class RanJson(RanKernel, EmulatorJson):
     stats: Annotated[CountersJson, says("counters of the run")]
 
 
-class ResultJson(RanJson, Left):
+class ResultJson(RanJson, BesideCpu, Left):
     """These fields say what an emulated run of one launch did."""
 
 

@@ -13,7 +13,7 @@ from binalloc.report.shapes.says import says
 class DramJson(TypedDict):
     """This object has the counters of one off-chip memory."""
 
-    dram_requests: Annotated[int, says("fetches and write-backs that DRAM served")]
+    dram_requests: Annotated[int, says("fetches, write-backs and misses of CPU programs that DRAM served")]
     dram_write_requests: Annotated[int, says("part of `dram_requests` that were write-backs")]
     dram_read_delay: Annotated[
         int,
@@ -22,6 +22,10 @@ class DramJson(TypedDict):
     dram_write_delay: Annotated[int, says("likewise for write-backs")]
     dram_read_delay_each: Annotated[float | None, says("`dram_read_delay` over fetches; null without any")]
     dram_write_delay_each: Annotated[float | None, says("`dram_write_delay` over write-backs; null without any")]
+    dram_cpu_requests: Annotated[int, says("part of `dram_requests` that were misses of CPU programs (`--cpu`)")]
+    dram_cpu_row_hits: Annotated[int, says("part of `dram_row_hits` that were misses of CPU programs")]
+    dram_cpu_delay: Annotated[int, says("as `dram_read_delay`, for misses of CPU programs")]
+    dram_cpu_delay_each: Annotated[float | None, says("`dram_cpu_delay` over these misses; null without any")]
     dram_row_hits: Annotated[int, says("part of `dram_requests` that found their row open")]
     dram_reads: Annotated[int, says("read commands of DRAM, one burst each")]
     dram_writes: Annotated[int, says("write commands of DRAM, one burst each")]

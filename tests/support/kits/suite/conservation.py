@@ -53,7 +53,7 @@ def violations(device: LaunchedDevice) -> list[str]:
     """The laws that a run which has come to its end breaks."""
     machine, engine = device.machine, device.engine
     stats: dict[str, Any] = collect(engine, device.g, device.sms, machine)
-    waiting = under_way(device)
+    waiting = [r for r in under_way(device) if r["kind"] != RequestKind.CPU_LOAD]
     loads = [r for r in waiting if r["kind"] == RequestKind.LOAD]
     answered = [r for r in loads if r["stage"] == Stage.REACHES_SM]
     fills = [r for r in waiting if r["kind"] == RequestKind.FILL]
@@ -77,7 +77,8 @@ def violations(device: LaunchedDevice) -> list[str]:
          len([r for r in fills if r["link"] >= 0])),  # those for lines; the others go past
         ("places of DRAM taken at the end",
          int(engine.get(device.g, 0, "channel_waiting").sum()) + stats["dram_requests"] + far["dram_requests"],
-         stats["l2_writebacks"] + stats["l2_fills"]),
+         stats["l2_writebacks"] + stats["l2_fills"] + int(engine.get(device.g, 0, "cpu_asked").sum())
+         - device.get("cpu_waiting")),
         ("sectors that loads ask of L2",
          stats["l2_load_sectors"] + sum(sectors(r["words"]) for r in on_way), requested),
         ("sectors that stores bring to L2", stats["l2_store_sectors"],

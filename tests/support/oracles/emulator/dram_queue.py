@@ -25,6 +25,7 @@ class Wanted:
     row: int
     bursts: int
     write: bool
+    first: bool = False  # whether it goes before all that do not
 
 
 def commands(
@@ -46,7 +47,7 @@ def commands(
             continue
         for kinds in [(True, False)] if buses == 1 else [(True,), (False,)]:  # that one bus carries: moves data, or not
             found = [
-                (not moves_data(command), r.age, command, r)
+                (not moves_data(command), not r.first, r.age, command, r)
                 for command, r in _wanted(log, channel, tick, waiting)
                 if moves_data(command) in kinds
                 and _legal(log, command, t, groups)
@@ -54,7 +55,7 @@ def commands(
             ]
             if not found:
                 continue
-            _, age, command, r = min(found)
+            _, _, age, command, r = min(found)
             log.append(command)
             if moves_data(command):
                 bus = max(bus, tick - LESS_THAN_A_TICK) + data
@@ -73,9 +74,10 @@ def _wanted(
     for bank in {r.bank for r in here}:
         at_bank = [r for r in here if r.bank == bank]
         row = _open_row(log, bank)
-        r = min((r for r in at_bank if r.row == row), key=lambda r: r.age, default=None)
-        r = r or min(at_bank, key=lambda r: r.age)
-        yield _command(channel, tick, r, row), r
+        at_bank = [r for r in at_bank if r.first] or at_bank
+        chosen = min((r for r in at_bank if r.row == row), key=lambda r: r.age, default=None)
+        chosen = chosen or min(at_bank, key=lambda r: r.age)
+        yield _command(channel, tick, chosen, row), chosen
 
 
 def _open_banks(log: Sequence[Logged]) -> set[int]:

@@ -1,0 +1,1 @@
+"""This inner room has the requests of CPU programs, which share the memory with the GPU."""
