@@ -18,6 +18,7 @@ from binalloc.emulator.host.kept import KeptDevice
 from binalloc.emulator.host.memory.cpu import cpu_fields
 from binalloc.emulator.host.memory.global_memory import GlobalMemory
 from binalloc.emulator.host.memory.memory_figures import channels_for, memory_figures, most_requests, tagged_figures
+from binalloc.emulator.host.memory.owners import held_objects
 from binalloc.emulator.host.memory.pages import page_fields
 from binalloc.emulator.host.resources import PublicPart, Resources
 from binalloc.emulator.host.staging import Constants, StagedProgram
@@ -147,6 +148,11 @@ class LaunchedDevice:
             for field, value in zip(("heap_start", "heap_map"), memory.runtime.heap(), strict=True):
                 self.put(field, value)
         self.bound([(start, end) for _, start, end in memory.places()])
+        self.objects = held_objects(memory)
+        held = [each for each in self.objects if each.first < each.end]
+        self.put("held_objects", len(held))
+        self.put("held_from", [each.first for each in held])
+        self.put("held_to", [each.end for each in held])
         table = np.zeros((MAX_TEXTURES, TEXTURE_COLUMNS), np.int64)
         table[: len(memory.rows)] = np.array(memory.rows, np.int64).reshape(-1, TEXTURE_COLUMNS)
         self.put("textures", len(memory.rows))

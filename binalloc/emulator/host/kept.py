@@ -31,13 +31,14 @@ from binalloc.emulator.state.records import Gpu, dtype_of, shapes
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 
-_LOGS = ("log", "log_lane")  # Fields of the record that only a run with a log writes to.
+_LOGS = ("log", "log_lane", "cause_share")  # Fields of the record that only runs with a log or a profile write to.
 PARAMETER_LINES = (1 << BANK_SHIFT) >> LINE_SHIFT  # Lines of constant bank 0, which each launch has for itself.
 STAGED = 16
 """Programs that are kept, each for other constants. More serve sequences with more sets of constants, at the cost of a
 table each; chosen by hand."""
 _PAGES = ("page_key", "page_line", "page_owner")  # fields of the record that make up the table of pages
 _LINES = ("l2_line", "l2_valid", "l2_dirty", "l2_age", "l2_coming")  # fields of the record that make up L2's contents
+_PAGED = ("l2_asked",)  # further ones where pages are on
 
 
 class Spare(NamedTuple):
@@ -181,8 +182,9 @@ class KeptDevice:
         """Keep L2 of a launch that has ended. Words that are still on their way have come when the next one begins."""
         slices = engine.get(g, 0, "all_channels") * engine.get(g, 0, "slices_per_channel")
         lines = slices * engine.get(g, 0, "l2_sets") * engine.get(g, 0, "l2_ways")
-        self.lines = {name: engine.view(g, 0, name)[:lines].copy() for name in _LINES}
-        if isinstance(g, np.ndarray) and not engine.get(g, 0, "logging"):
+        names = (*_LINES, *_PAGED) if engine.get(g, 0, "paged") else _LINES
+        self.lines = {name: engine.view(g, 0, name)[:lines].copy() for name in names}
+        if isinstance(g, np.ndarray) and not (engine.get(g, 0, "logging") or engine.get(g, 0, "profile")):
             self._spare = Spare(g, engine.get(g, 0, "requests"), lines, engine.get(g, 0, "pages_used"))
         coming = self.lines.pop("l2_coming")
         self.lines["l2_valid"] |= coming

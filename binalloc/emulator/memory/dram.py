@@ -19,6 +19,7 @@ from binalloc.emulator.channels.memories import add, cycle_of, memory_of, tick_f
 from binalloc.emulator.channels.turns import first_of, rank_of
 from binalloc.emulator.memory.account.log import note
 from binalloc.emulator.memory.account.rows import row_opened, rows_closed
+from binalloc.emulator.memory.account.shares import count_share, owner_of
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.places import remainder
 from binalloc.emulator.memory.queues import entered, left
@@ -64,6 +65,7 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
     g.bursts[r] = bursts
     g.opened[r] = 0
     g.asked[r] = g.cycle
+    g.owner[r] = owner_of(g, g.line[r])
     g.younger[r] = -1
     g.channel_waiting[channel] += 1
     entered(g, Queue.DRAM_QUEUE + m, g.cycle, g.channel_waiting[channel], g.dram_depth[m])
@@ -312,6 +314,7 @@ def issue(g: Gpu, log: Words, m: int, channel: int, b: int, tick: int) -> None:
     """Give bank b the command that it needs next, at that tick."""
     r = g.bank_next[b]
     command = g.bank_wants[b]
+    count_share(g, m, r, command)
     g.channel_bus[channel] = tick + 1
     # reads and writes come first in a tick, and never less than tCCD apart: they find no bus taken
     if command >= Command.ACTIVATE or g.command_buses[m] == 1:

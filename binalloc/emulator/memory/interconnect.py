@@ -15,6 +15,7 @@ from binalloc.emulator.memory.sectors import sector_count
 from binalloc.emulator.pages.physical import physical
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, RequestKind, Stage
+from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import quotient
 
@@ -58,9 +59,11 @@ def busy_cycles(g: Gpu, port: int, size: int, width: int) -> int:
 
 
 @device
-def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
-    """Send a request from an SM to the slice of its line."""
+def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int, cause: int) -> None:
+    """Send a request from an SM to the slice of its line. cause: to what it goes back, a `Cause`, in profiled runs."""
     r = make_request(g, kind, sm, line, words, link)
+    if CHECKING and g.profile:
+        g.cause[r] = cause
     g.home[r] = physical(g, sm, line)
     find_place(g, r)
     if kind != RequestKind.LOAD:

@@ -8,6 +8,7 @@ yet, so an access can be refused at any line. It is done when its last line has 
 
 from __future__ import annotations
 
+from binalloc.emulator.memory.account.shares import cause_of
 from binalloc.emulator.memory.interconnect import send
 from binalloc.emulator.memory.places import is_spill, spread
 from binalloc.emulator.memory.queues import entered, left
@@ -17,8 +18,9 @@ from binalloc.emulator.memory.tagged import load_constants
 from binalloc.emulator.memory.waiters import new_waiter, room_to_wait
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import NO_BARRIER
+from binalloc.emulator.state.layout import NO_BARRIER, StackColumn
 from binalloc.emulator.state.memory_layout import CACHED, SERIAL_SHIFT, TEXEL, LinePolicy, Queue, RequestKind
+from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -114,7 +116,7 @@ def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
         if s.l1_dirty[i]:
             store_leaves(g, s)
             s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(s.l1_dirty[i])
-            send(g, RequestKind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0)
+            send(g, RequestKind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0, s.l1_cause[i])
     s.l1_line[i] = line + 1
     s.l1_valid[i] = 0
     s.l1_dirty[i] = 0
@@ -126,13 +128,13 @@ def load_past(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
     if s.loads_out >= g.l1_mshrs:
         return 0
     s.missing[a] += 1
-    ask(g, s, policy, line, words, a)
+    ask(g, s, a, policy, line, words, a)
     return 1
 
 
 @device
-def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
-    """Request words of a line from L2."""
+def ask(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, link: int) -> None:
+    """Request words of a line from L2 for access a."""
     load_leaves(g, s)
     kind = Stat.GLOBAL_FILL_SECTORS
     if policy == LinePolicy.LOCAL_LOAD or policy == LinePolicy.LOCAL_LOAD_PAST:
@@ -141,7 +143,7 @@ def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
         kind = Stat.TEXTURE_FILL_SECTORS
         link |= TEXEL
     s.stat[kind] += sector_count(words)
-    send(g, RequestKind.LOAD, s.id, line, words, link)
+    send(g, RequestKind.LOAD, s.id, line, words, link, cause_of(g, s, a))
 
 
 @device
@@ -171,7 +173,7 @@ def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
     count_load(g, s, policy, line, 0)
     if wanted:
         s.l1_coming[i] |= wanted
-        ask(g, s, policy, line, wanted, CACHED | i)
+        ask(g, s, a, policy, line, wanted, CACHED | i)
     else:
         s.stat[Stat.L1_MERGES] += 1
     touch(s, i)
@@ -200,10 +202,11 @@ def append_waiter(s: Sm, i: int, n: int) -> None:
 
 
 @device
-def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int:
-    """Store `words` of a line for warp w. Return 0 if there is no room. Local lines stay in an L1 that holds local
+def store_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
+    """Store `words` of a line for access a. Return 0 if there is no room. Local lines stay in an L1 that holds local
     memory, and go to L2 when they are replaced. All others go to L2 at once, and L1 drops the line or keeps it up to
     date."""
+    w = s.access_warp[a]
     local = policy == LinePolicy.LOCAL_STORE
     if local and g.l1_local:
         first = first_way(g, line)
@@ -220,6 +223,8 @@ def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int
         own(g, s, i, w)
         s.l1_valid[i] |= words
         s.l1_dirty[i] |= words
+        if CHECKING and g.profile:
+            s.l1_cause[i] = cause_of(g, s, a)
         return 1
     if s.stores_out >= g.store_places:
         return 0
@@ -235,7 +240,7 @@ def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int
     s.warp_stores[w] += 1
     if local:
         s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(words)
-    send(g, RequestKind.STORE, s.id, line, words, w + 1)
+    send(g, RequestKind.STORE, s.id, line, words, w + 1, cause_of(g, s, a))
     return 1
 
 
@@ -252,7 +257,7 @@ def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> in
     load_leaves(g, s)
     s.missing[a] += 1
     s.warp_stores[s.access_warp[a]] += 1
-    send(g, RequestKind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT)
+    send(g, RequestKind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT, cause_of(g, s, a))
     return 1
 
 
@@ -262,7 +267,7 @@ def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: 
     if policy == LinePolicy.ATOMIC:
         return atomic_line(g, s, a, line, words, serial)
     if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE or policy == LinePolicy.STORE_PAST:
-        return store_line(g, s, s.access_warp[a], policy, line, words)
+        return store_line(g, s, a, policy, line, words)
     if policy == LinePolicy.LOAD_PAST or policy == LinePolicy.LOCAL_LOAD_PAST:
         return load_past(g, s, a, policy, line, words)
     if policy == LinePolicy.CONSTANT:
@@ -304,6 +309,8 @@ def begin_access(g: Gpu, s: Sm, w: int) -> int:
     s.access_warp[a] = w
     s.access_board[a] = NO_BARRIER
     s.access_time[a] = 0
+    if CHECKING and g.profile:
+        s.access_word[a] = s.stack[w, s.sp[w], StackColumn.PC]
     return a
 
 

@@ -9,6 +9,7 @@ at the slice or its channel. Lines are valid word by word: stores need no fill, 
 from __future__ import annotations
 
 from binalloc.emulator.channels.memories import memory_of
+from binalloc.emulator.memory.account.shares import asked_for, changed_by, serves, writes_back
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.cpu.traffic import let_all_in, let_cpu_in
 from binalloc.emulator.memory.dram import BANK_BITS, enqueue, has_room
@@ -84,6 +85,7 @@ def replace(g: Gpu, k: int, i: int, line: int) -> None:
         g.memory_stat[MemoryStat.L2_EVICTIONS] += 1
         if g.l2_dirty[i]:
             r = make_request(g, RequestKind.EVICTION, k, g.l2_line[i] - 1, g.l2_dirty[i], i)
+            writes_back(g, r, i)
             write_dram(g, r, k)
     g.l2_line[i] = line + 1
     g.l2_valid[i] = 0
@@ -160,10 +162,11 @@ def take_request(g: Gpu, r: int, k: int, i: int, lacking: int, fetch: int) -> No
     count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
         replace(g, k, i, line)
+    asked_for(g, r, i)
     if fetch:
         g.l2_coming[i] |= fetch
         hold_mshr(g, k)
-        ask_dram(g, make_request(g, RequestKind.FILL, k, line, fetch, i), k)
+        ask_dram(g, r, make_request(g, RequestKind.FILL, k, line, fetch, i), k)
     g.l2_age[i] = g.age[r] | (BUSY if g.l2_coming[i] else 0)
     if lacking:
         wait_for_line(g, r, i)
@@ -172,12 +175,14 @@ def take_request(g: Gpu, r: int, k: int, i: int, lacking: int, fetch: int) -> No
     if g.kind[r] == RequestKind.STORE:
         g.l2_valid[i] |= g.words[r]
         g.l2_dirty[i] |= g.words[r]
+        changed_by(g, r, i)
     answer(g, r, k, i)
 
 
 @device
-def ask_dram(g: Gpu, fill: int, k: int) -> None:
-    """Fetch from DRAM the sectors of request `fill` of slice k."""
+def ask_dram(g: Gpu, r: int, fill: int, k: int) -> None:
+    """Fetch from DRAM the sectors of request `fill` of slice k, which serves request r."""
+    serves(g, fill, r)
     g.memory_stat[MemoryStat.L2_FILLS] += 1
     g.memory_stat[MemoryStat.L2_FILL_SECTORS] += sector_count(g.words[fill])
     to_dram(g, fill, k)
@@ -263,6 +268,7 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
         cycles = max(g.l2_atomic * (g.link[r] >> SERIAL_SHIFT), 1)
         if i >= 0:
             g.l2_dirty[i] |= g.words[r]
+            changed_by(g, r, i)
     g.stage[r] = Stage.LEAVES_SLICE
     post(g, r, take_turn(g, k, cycles) + cycles - 1 + g.l2_latency)
 
@@ -325,14 +331,22 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
         return 0
     if kind == RequestKind.STORE:
         count(g, r, 0, 0)
-        write_dram(g, make_request(g, RequestKind.EVICTION, k, g.home[r], g.words[r], -1), k)
+        write_past(g, r, k)
         answer(g, r, k, -1)
         return 1
     count(g, r, g.words[r], g.words[r])
     g.stage[r] = Stage.WAITS_FOR_LINE
-    ask_dram(g, make_request(g, RequestKind.FILL, k, g.home[r], whole_sectors(g.words[r]), -1 - r), k)
+    ask_dram(g, r, make_request(g, RequestKind.FILL, k, g.home[r], whole_sectors(g.words[r]), -1 - r), k)
     take_turn(g, k, 1)
     return 1
+
+
+@device
+def write_past(g: Gpu, r: int, k: int) -> None:
+    """Write the words of request r to DRAM past slice k."""
+    past = make_request(g, RequestKind.EVICTION, k, g.home[r], g.words[r], -1)
+    serves(g, past, r)
+    write_dram(g, past, k)
 
 
 @device
@@ -343,6 +357,6 @@ def come_past(g: Gpu, fill: int) -> None:
     r = -1 - g.link[fill]
     drop_request(g, fill)
     if g.kind[r] == RequestKind.ATOMIC:
-        write_dram(g, make_request(g, RequestKind.EVICTION, k, g.home[r], g.words[r], -1), k)
+        write_past(g, r, k)
     answer(g, r, k, -1)
     go_on(g, k)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
+from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.parts.shares import Cause
 from binalloc.emulator.state.records import Gpu
 
 
@@ -25,6 +27,8 @@ def make_request(g: Gpu, kind: int, source: int, line: int, words: int, link: in
     g.link[r] = link
     g.writes[r] = 0
     g.age[r] = g.stamp
+    if CHECKING and g.profile:
+        g.cause[r] = Cause.OTHER
     return r
 
 

@@ -29,6 +29,7 @@ from binalloc.emulator.state.memory_layout import (
     Tagged,
     TaggedStat,
 )
+from binalloc.emulator.state.parts.shares import Cause
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -93,7 +94,9 @@ def ask_for(g: Gpu, s: Sm, cache: int, line: int, fresh: int) -> int:
     sectors = (1 << shift) // SECTOR_BYTES
     s.tagged_stat[TaggedStat.CONSTANT_FILL_SECTORS if cache else TaggedStat.INSTRUCTION_FILL_SECTORS] += sectors
     base = FIRST_CONSTANT_LINE if cache else FIRST_CODE_LINE
-    send(g, RequestKind.LOAD, s.id, base + (at >> LINE_SHIFT), words, (CONSTANT_ROW if cache else CODE_ROW) | i)
+    link = (CONSTANT_ROW if cache else CODE_ROW) | i
+    cause = Cause.CONSTANTS if cache else Cause.CODE
+    send(g, RequestKind.LOAD, s.id, base + (at >> LINE_SHIFT), words, link, cause)
     return i
 
 

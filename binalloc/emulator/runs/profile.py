@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.emulator.host.device import LaunchedDevice
+from binalloc.emulator.host.figures.shares import DramCauses
 from binalloc.emulator.policies.gates.table import STALL_NAMES
 from binalloc.emulator.state import profile_columns as P
 from binalloc.emulator.state.counters import Stall, Stat
@@ -31,11 +32,14 @@ class InstructionProfile:
     latencies: Array  #: accesses of the instruction with a known time at which all their data was there
     latency_sum: Array  #: sum of their cycles from issue until then
     latency_max: Array  #: the most cycles of one of them
+    #: by off-chip memory, commands of DRAM that its requests caused, see `figures.shares.COUNTED`; a write-back goes
+    #: back to the instruction that has changed the line last
+    dram: tuple[dict[str, Array], ...]
 
 
 def collect_profile(device: LaunchedDevice) -> dict[str, InstructionProfile]:
     """Return the profile of each function of the module. Needs a device with `profile` on."""
-    table = device.memories.program
+    table, causes = device.memories.program, DramCauses(device.engine, device.g)
     out = {}
     for fn in device.module.functions:
         rows = table[fn.address : fn.address + len(fn.instrs)].copy()
@@ -43,5 +47,6 @@ def collect_profile(device: LaunchedDevice) -> dict[str, InstructionProfile]:
             {name: rows[:, P.FIRST_STALL + STALL_NAMES.index(name)] for name in REASONS},
             {name: rows[:, P.FIRST_COUNT + Stat.names.index(name)] for name in COUNTED},
             rows[:, P.LATENCIES], rows[:, P.LATENCY_SUM], rows[:, P.LATENCY_MAX],
+            causes.of_words(fn.address, len(fn.instrs)),
         )  # fmt: skip
     return out

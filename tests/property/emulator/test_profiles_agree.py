@@ -21,11 +21,13 @@ SEEDS = 8
 def by_instruction(result: Result) -> Any:
     """Everything of the profile, as plain numbers."""
     assert result.profile
-    return {
+    of_memory = result.dram_shares, result.dram_of_no_word
+    return {"": of_memory} | {
         name: (
             {k: v.tolist() for k, v in p.stalls.items()},
             {k: v.tolist() for k, v in p.counters.items()},
             (p.latencies.tolist(), p.latency_sum.tolist(), p.latency_max.tolist()),
+            {k: v.tolist() for k, v in p.dram.items()},
         )
         for name, p in result.profile.items()
     }

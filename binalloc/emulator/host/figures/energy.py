@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from math import ceil
+from math import ceil, fsum
+from typing import NamedTuple
 
 from binalloc.models.dram.energy import PARTS, Counts, energy
 from binalloc.models.machines.model import Machine
@@ -59,6 +60,37 @@ def energy_figures(counted: Mapping[str, int], machine: Machine, sms: int, cycle
     for name, which in (("least", min), ("most", max)):
         found[name] = None if len(sets) == 1 else {part: _extreme(sets, part, which) for part in (*PARTS, "total_nj")}
     return found
+
+
+class CommandEnergy(NamedTuple):
+    """The energy of some activations, reads and writes, with their I/O, is in nanojoules, without background and
+    refreshes."""
+
+    nj: float
+    least: float | None  #: among the sets of figures; None where no figure has alternatives
+    most: float | None
+
+
+class CommandCosts:
+    """It has the costs of a machine's commands, with each set of figures (`power.power_sets`)."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.burst_bytes = machine.dram.burst_bytes  #: bytes of a read or write
+        self._sets = {name: power_costs(machine, power) for name, power in power_sets(machine).items()}
+
+    def energy(self, activations: int, reads: int, writes: int) -> CommandEnergy | None:
+        """Return the energy of so many commands, None for a machine without currents."""
+        if not self._sets:
+            return None
+        found = {
+            name: fsum(
+                (c.activation * activations, c.read * reads, c.write * writes, (c.io or 0.0) * (reads + writes))
+            )
+            for name, c in self._sets.items()
+        }
+        if len(found) == 1:
+            return CommandEnergy(found[STATED], None, None)
+        return CommandEnergy(found[STATED], min(found.values()), max(found.values()))
 
 
 _Choice = Callable[[list[float]], float]

@@ -33,7 +33,7 @@ class GlobalMemory:
     """Global memory holds contents by name: buffers and symbols (`host`) and textures (`images`) as they were given.
 
     `addresses`: of all objects in global memory. `words`: uint32 from address `base` on. `rows`: the table of textures.
-    `handles`: the rows' numbers, from 1 on.
+    `handles`: the rows' numbers, from 1 on. `images_at`, `image_bytes`: of textures, with their further levels.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class GlobalMemory:
             total = self.runtime.end - L.GLOBAL_BASE
         images = -(-(L.GLOBAL_BASE - self.base + total) // BUFFER_ALIGN) * BUFFER_ALIGN
         uppers = {k: upper_levels(launch.argument(k), v, launch.contents_of) for k, v in self.images.items()}
-        sizes = {k: v.nbytes + sum(u.nbytes for u in uppers[k]) for k, v in self.images.items()}
-        self.images_at, end = place_textures(sizes, images)
+        self.image_bytes = {k: v.nbytes + sum(u.nbytes for u in uppers[k]) for k, v in self.images.items()}
+        self.images_at, end = place_textures(self.image_bytes, images)
         self.rows: list[list[int]] = []
         self._readers: list[tuple[int, Argument]] = []
         self.handles: dict[str, int] = {}
@@ -113,8 +113,10 @@ class GlobalMemory:
     def add_texture(self, argument: Argument, data: Array, contents_of: Callable[[Argument], Array]) -> None:
         """Place a texture behind all other objects. contents_of: as of `upper_levels`."""
         upper = upper_levels(argument, data, contents_of)
-        at = self._room_for(data.nbytes + sum(u.nbytes for u in upper))
+        size = data.nbytes + sum(u.nbytes for u in upper)
+        at = self._room_for(size)
         self.images[argument.name], self.images_at[argument.name] = data, at
+        self.image_bytes[argument.name] = size
         self._add_row(argument)
         self.view(argument.name)[...] = data
         self._put_levels(argument.name, upper)

@@ -73,3 +73,4 @@ class L1Record:
     l1_first: Annotated[Words, MAX_L1_LINES]  #: first waiter + 1
     l1_last: Annotated[Words, MAX_L1_LINES]  #: last waiter + 1
     l1_owner: Annotated[Words, MAX_L1_LINES]  #: warp slot that asked for the line last, where evictions are noted
+    l1_cause: Annotated[Words, MAX_L1_LINES]  #: what has changed the line last, a `Cause`, in profiled runs

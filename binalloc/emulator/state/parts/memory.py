@@ -17,9 +17,10 @@ from binalloc.emulator.state.memory_layout import (
     MemoryStat,
 )
 from binalloc.emulator.state.parts.dram import DramRecord
+from binalloc.emulator.state.parts.shares import ShareRecord
 
 
-class MemoryRecord(DramRecord):
+class MemoryRecord(DramRecord, ShareRecord):
     """Times are core cycles here. A request is a row of the `Annotated[Words, MAX_REQUESTS]` arrays."""
 
     lane_group: int  #: lanes whose accesses are coalesced

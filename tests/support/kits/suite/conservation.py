@@ -7,6 +7,8 @@ from collections import Counter
 from typing import Any
 
 from binalloc.emulator.host.device import LaunchedDevice
+from binalloc.emulator.host.figures.shares import COUNTED as COMMANDS
+from binalloc.emulator.host.figures.shares import DramCauses, DramCounts, dram_shares
 from binalloc.emulator.host.figures.stats import collect
 from binalloc.emulator.runs import run as emulator
 from binalloc.emulator.runs.profile import COUNTED, REASONS, collect_profile
@@ -106,7 +108,7 @@ def violations(device: LaunchedDevice) -> list[str]:
         links += (("far DRAM", moved, machine.far.bytes_per_cycle_per_sm * sms),)
     broken += [f"{what}: {moved} bytes in {cycles} cycles, at most {peak:.2f} a cycle" for what, moved, peak in links
                if moved > peak * cycles]  # fmt: skip
-    parts = (queue_violations, tagged_violations, profile_violations)
+    parts = (queue_violations, tagged_violations, share_violations, profile_violations)
     return broken + [violation for part in parts for violation in part(device, stats)]
 
 
@@ -151,6 +153,26 @@ def queue_violations(device: LaunchedDevice, stats: dict[str, Any]) -> list[str]
     banks, busy = stats["dram_bank_ticks"], stats["dram_busy_ticks"]
     if not busy <= banks <= busy * int(device.engine.get(device.g, 0, "dram_banks")[0]):
         broken.append(f"DRAM: banks busy for {banks} ticks, {busy} ticks with one busy")
+    return broken
+
+
+def share_violations(device: LaunchedDevice, stats: dict[str, Any]) -> list[str]:
+    """What DRAM's commands for single objects, and in profiled runs for single instructions, do not add up to."""
+    engine, g = device.engine, device.g
+    tables = {"object": [share.counts for share in dram_shares(engine, g, device.objects)]}
+    if device.get("profile"):
+        causes = DramCauses(engine, g)
+        words = causes.of_words(0, len(device.memories.program))
+        of_words = tuple(DramCounts(*(int(counts.sum()) for counts in table.values())) for table in words)
+        tables["instruction"] = [of_words, *causes.of_no_word().values()]
+    of_run = [stats, *([stats["far_dram"]] if "far_dram" in stats else [])]
+    broken = []
+    for what, rows in tables.items():
+        for m, wanted in enumerate(of_run):
+            found = tuple(sum(counts) for counts in zip(*(row[m] for row in rows), strict=True))
+            right = tuple(wanted[f"dram_{name}"] for name in COMMANDS)
+            if found != right or {len(row) for row in rows} != {len(of_run)}:
+                broken.append(f"{', '.join(COMMANDS)} of memory {m} by {what}: {found}, not {right}")
     return broken
 
 
