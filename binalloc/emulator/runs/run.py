@@ -21,6 +21,7 @@ from binalloc.emulator.host.engines.engine import Engine, engine
 from binalloc.emulator.host.figures.accounting import account_until
 from binalloc.emulator.host.figures.cpu import CpuRuns, cpu_runs
 from binalloc.emulator.host.figures.energy import CommandCosts
+from binalloc.emulator.host.figures.off_chip import costs_of_memories
 from binalloc.emulator.host.figures.shares import DramCauses, DramShare, OfMemories, dram_shares
 from binalloc.emulator.host.figures.stats import Stats, collect
 from binalloc.emulator.host.memory.global_memory import GlobalMemory
@@ -94,7 +95,7 @@ class Result:
     #: per function, the counts of single instructions, if they were asked for
     profile: dict[str, InstructionProfile] = field(default_factory=dict)
     dram_shares: tuple[DramShare, ...] = ()  #: what DRAM did for each object in memory
-    dram_costs: CommandCosts | None = field(default=None, repr=False)  #: the energy of such commands
+    dram_costs: tuple[CommandCosts, ...] = field(default=(), repr=False)  #: the energy of such commands, by memory
     #: in profiled runs, what DRAM did for no instruction, by name of `Cause`
     dram_of_no_word: dict[str, OfMemories] = field(default_factory=dict)
     series: list[Stats] = field(default_factory=list)  #: what each interval of cycles added, see `series.intervals`
@@ -412,7 +413,8 @@ def _so_far(device: LaunchedDevice, resident: int, *, contents: bool = True) -> 
         resident * device.need.use.warps / machine.sm.warps_per_sm,
         math.prod(device.launch.grid), device.get("retired"),
         profile=collect_profile(device) if device.get("profile") else {},
-        dram_shares=dram_shares(device.engine, device.g, device.objects), dram_costs=CommandCosts(machine),
+        dram_shares=dram_shares(device.engine, device.g, device.objects),
+        dram_costs=costs_of_memories(machine, device.engine, device.g),
         dram_of_no_word=DramCauses(device.engine, device.g).of_no_word() if device.get("profile") else {},
         series=[] if device.series is None else device.series.intervals(),
         series_full_at=None if device.series is None else device.series.full_at,

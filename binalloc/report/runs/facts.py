@@ -9,6 +9,7 @@ from binalloc.report.runs.annotate import annotation
 from binalloc.report.runs.cpu import cpu_json
 from binalloc.report.runs.emulator import emulator_json
 from binalloc.report.runs.printed import left_json
+from binalloc.report.runs.shares import objects_json
 from binalloc.report.runs.stopped import stopped_json
 from binalloc.report.runs.watched import watched_json
 
@@ -92,6 +93,7 @@ def result_json(result: Result) -> ResultJson:
         "achieved_occupancy": result.occupancy,
         "stats": plain_values(result.stats),
         **cpu_json(result),
+        "dram_by_object": objects_json(result),
         **left_json(result),
     }
 

@@ -11,6 +11,7 @@ from binalloc.report.runs.cpu import render_cpu
 from binalloc.report.runs.emulator import emulator_text
 from binalloc.report.runs.energy import render_energy
 from binalloc.report.runs.printed import render_heap, render_printed
+from binalloc.report.runs.shares import render_objects
 from binalloc.report.runs.stopped import render_stopped
 from binalloc.report.runs.watched import watch_lines
 from binalloc.report.table import table
@@ -95,6 +96,7 @@ def render_run(found: RunFields) -> str:
     lines.append(render_energy(stats.get("dram_energy")))
     lines.append(_render_far(stats.get("far_dram")))
     lines.append(render_cpu(found))
+    lines.append(render_objects(found["dram_by_object"]))
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
     lines.append(render_heap(found))
     if "accelsim_trace" in found:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from binalloc.emulator.host.engines.engine import Engine, Records
 from binalloc.emulator.host.figures.energy import EnergyFigures, energy_figures
+from binalloc.emulator.host.figures.energy import CommandCosts, energy_figures
 from binalloc.emulator.host.figures.standing import channels_of, standing
 from binalloc.emulator.state.memory_layout import DRAM_STATS, DramStat, Memory
 from binalloc.models.machines.model import Machine
@@ -52,6 +53,12 @@ def dram_ratios(counted: Mapping[str, int], machine: Machine, sms: int, cycles: 
     }
     energy = energy_figures(counted, machine, sms, cycles)
     return out if energy is None else out | {"dram_energy": energy}
+
+
+def costs_of_memories(machine: Machine, engine: Engine, g: Records) -> tuple[CommandCosts, ...]:
+    """Return the costs of commands of the near memory and, where the run uses one, of the far memory."""
+    far = [] if machine.far is None or not channels_of(engine, g, Memory.FAR) else [machine.far]
+    return tuple(CommandCosts(m) for m in (machine, *far))
 
 
 def per(part: int, of: int) -> float | None:

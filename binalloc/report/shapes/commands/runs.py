@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from binalloc.report.shapes.parts.common import EmulatorJson, ErrorDetails, MachineFrom, Versioned
 from binalloc.report.shapes.parts.counters import CountersJson
 from binalloc.report.shapes.parts.cpu import BesideCpu
+from binalloc.report.shapes.parts.dram_shares import DramObjectJson
 from binalloc.report.shapes.parts.left import Left
 from binalloc.report.shapes.parts.seen import SeenJson
 from binalloc.report.shapes.says import says
@@ -47,6 +48,11 @@ class RanJson(RanKernel, EmulatorJson):
 
 class ResultJson(RanJson, BesideCpu, Left):
     """These fields say what an emulated run of one launch did."""
+
+    dram_by_object: Annotated[
+        list[DramObjectJson],
+        says("what DRAM did for each object in memory, by address, then for other memory; it adds up to the run"),
+    ]
 
 
 class RanVersion(TypedDict):

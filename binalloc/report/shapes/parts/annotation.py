@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
+from binalloc.report.shapes.parts.dram_shares import DramCauseJson, DramOfJson
 from binalloc.report.shapes.says import says
 
 
@@ -57,8 +58,9 @@ class SlotsOfCode(TypedDict):
     stalls: Annotated[dict[str, int], says("lost issue slots by reason; they add up to `stall_slots`")]
 
 
-class AnnotatedInstruction(AnnotatedPlace, SlotsOfCode):
-    """This object describes an instruction, with its counts from the run."""
+class AnnotatedInstruction(AnnotatedPlace, SlotsOfCode, DramOfJson):
+    """This object describes an instruction, with its counts from the run. Those of DRAM are for its requests, and for
+    write-backs of the lines that it changed last."""
 
     requests: Annotated[int, says("issues that accessed global memory")]
     sectors: Annotated[int, says("sectors of global memory that these accesses touched")]
@@ -97,7 +99,7 @@ class SourceLine(TypedDict):
     instructions: Annotated[list[int], says("numbers of the instructions in the function that come from the line")]
 
 
-class AnnotatedLine(SourceLine, SlotsOfCode):
+class AnnotatedLine(SourceLine, SlotsOfCode, DramOfJson):
     """This object describes a source line, with sums over its instructions."""
 
 
@@ -135,4 +137,8 @@ class AnnotationJson(TypedDict):
         says("false where `--annotate` asked for a number of instructions; the text then shows only the hottest"),
     ]
     functions: Annotated[list[AnnotatedFunction], says("the kernel first, then the functions that it can call")]
+    dram_of_no_instruction: Annotated[
+        list[DramCauseJson],
+        says("what DRAM did for no instruction; with all instructions it adds up to the run"),
+    ]
     sources: Annotated[list[SourceFile], says("source files that the binary names")]

@@ -105,6 +105,59 @@ def test_spill_code_of_a_rewrite_is_marked(tmp_path: Path) -> None:
     assert len(re.findall(r"^\*?S +\d", text, re.MULTILINE)) == len(spills)
 
 
+COMMANDS = ("dram_activations", "dram_reads", "dram_writes", "dram_bytes")
+
+
+def test_dram_of_instructions_lines_and_objects_is_the_run_s(reduction: tuple[Any, str, Path]) -> None:
+    """gtx680 has currents with alternatives, so that energy adds up, too, to that of all commands."""
+    answer, text, _ = reduction
+    found, stats = answer["annotation"], answer["stats"]
+    energy, instructions = stats["dram_energy"], rows(found)
+    for table in (instructions + found["dram_of_no_instruction"], answer["dram_by_object"]):
+        for name in COMMANDS:
+            assert sum(row[name] for row in table) == stats[name]
+        for name, of_run in (("dram_nj", energy), ("dram_least_nj", energy["least"]), ("dram_most_nj", energy["most"])):
+            total = sum(of_run[part] for part in ("activation_nj", "read_nj", "write_nj"))
+            assert sum(row[name] for row in table) == pytest.approx(total)
+    assert energy["activation_nj"] > 0
+    for line in found["functions"][0]["lines"]:
+        members = [found["functions"][0]["instructions"][index] for index in line["instructions"]]
+        for name in (*COMMANDS, "dram_nj", "dram_least_nj", "dram_most_nj"):
+            assert line[name] == pytest.approx(sum(row[name] for row in members))
+    busiest = max(instructions, key=lambda row: row["dram_nj"])
+    shown = next(line for line in text.split("\n") if f"  {busiest['index']} " in line and busiest["text"] in line)
+    assert shown.split()[-2:] == [f"{busiest['dram_activations']:,}", f"{busiest['dram_nj']:,.1f}"]
+    assert {row["kind"] for row in answer["dram_by_object"]} >= {"buffer", "local", "spills", "code", "constants"}
+    least = sum(row["dram_least_nj"] for row in instructions) / sum(row["dram_nj"] for row in instructions)
+    assert f"it is {least:.2f} to 1.00 times as much" in text
+
+
+def test_buffers_are_shown_with_what_dram_does_for_them(reduction: tuple[Any, str, Path]) -> None:
+    answer, text, _ = reduction
+    table = text.split("\nDRAM by object")[1].split("\nbackground and refreshes")[0].split("\n")[2:]
+    shown = {line.split()[0]: line.split()[1:] for line in table}
+    wanted = {row["name"]: row for row in answer["dram_by_object"] if row["dram_bytes"]}
+    assert set(shown) == set(wanted)
+    for name, cells in shown.items():
+        numbers = [f"{wanted[name][key]:,}" for key in COMMANDS]
+        assert cells[:4] == numbers
+        energies = [f"{wanted[name][key] / 1000:.3f}" for key in ("dram_nj", "dram_least_nj", "dram_most_nj")]
+        assert cells[4:] == energies
+
+
+def test_a_machine_without_currents_has_rows_and_no_energy() -> None:
+    options = [*REDUCTION, "--machine", "h100", "--annotate"]
+    answer = call(*options, "--json").json
+    assert "dram_energy" not in answer["stats"]
+    for row in (*rows(answer["annotation"]), *answer["dram_by_object"]):
+        assert row["dram_nj"] is row["dram_least_nj"] is row["dram_most_nj"] is None
+    assert sum(row["dram_activations"] for row in answer["dram_by_object"]) == answer["stats"]["dram_activations"] > 0
+    text = call(*options).out
+    assert re.search(r"most  rows opened$", text, re.MULTILINE)
+    assert "nJ" not in text
+    assert "uJ" not in text
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".CSV"])
 def test_a_series_adds_up_to_the_run(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"series{suffix}"
