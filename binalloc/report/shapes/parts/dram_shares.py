@@ -47,9 +47,9 @@ class DramObjectJson(DramOfJson):
     kind: Annotated[
         str,
         says(
-            "`buffer`, `variable`, `texture`, `runtime` (the device runtime's memory), `local` (local memory of the "
-            "program itself), `spills` (local memory with spilled values), `code`, `constants` (the latter two where "
-            "the machine has such a cache) or `other`"
+            "`buffer` (also of a surface), `variable`, `texture`, `runtime` (the device runtime's memory), `local` "
+            "(local memory of the program itself), `spills` (local memory with spilled values), `code`, `constants` "
+            "(the latter two where the machine has such a cache) or `other`"
         ),
     ]
     name: Annotated[str, says("name of the object; empty for the kinds that are not objects")]
