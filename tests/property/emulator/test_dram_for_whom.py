@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.device import LaunchedDevice
-from binalloc.emulator.host.figures.shares import COUNTED
-from binalloc.emulator.pages.table import PAGES, physical
+from binalloc.emulator.pages.physical import physical
+from binalloc.emulator.pages.table import PAGES
 from binalloc.emulator.pages.tables import offset_of, place_in_table
 from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.runs.run import Result, run
@@ -27,6 +27,7 @@ from binalloc.emulator.state.memory_layout import (
     LINE_SHIFT,
     Command,
     LogWord,
+    Memory,
 )
 from binalloc.emulator.state.records import Gpu
 from binalloc.errors import LimitHit, Refused
@@ -62,8 +63,8 @@ def drawn(seed: int, pages: bool) -> tuple[Module, Launch, dict[str, Any]]:
         m = replace(m, l2=replace(m.l2, sets=sets, ways=ways, bytes=m.l2.slices * sets * ways * 128))
     if rng.randrange(2):
         m = replace(m, l1=replace(m.l1, sets=1, ways=2, bytes=256))
-    way = rng.choice((*PAGES, "coloured:channels=one")) if pages else "identity"
-    sms = m.chip.sms if way.startswith("coloured") else min(rng.choice((1, 2, 3)), m.chip.sms)
+    way = rng.choice((*PAGES, "coloured:channels=one", "bandwidth:within=coloured")) if pages else "identity"
+    sms = m.chip.sms if "coloured" in way else min(rng.choice((1, 2, 3)), m.chip.sms)
     program = crowd_program(rng, m.name)
     launch = crowd_launch(rng, rng.choice((31, 64, 200)), rng.choice((1, 2, 3)))
     return program, launch, {"machine": m, "sms": sms, "pages": way, "max_cycles": LIMIT, "hazards": False}
@@ -91,7 +92,8 @@ def told(device: LaunchedDevice) -> Iterator[Told]:
             age = row[LogWord.AGE]
             if age not in writes:  # the run ends behind the activation: which kind of request it is for is not logged
                 writes[age] = bool(device.g[0].writes[request_of(device, age)])  # type: ignore[union-attr]
-            yield Told(Command.names[row[LogWord.COMMAND]], row[LogWord.LINE], writes[age])
+            memory = Memory.FAR if row[LogWord.CHANNEL] >= device.get("dram_channels") else Memory.NEAR
+            yield Told(memory, Command.names[row[LogWord.COMMAND]], row[LogWord.LINE], writes[age])
 
 
 def request_of(device: LaunchedDevice, age: int) -> int:
@@ -126,7 +128,7 @@ def accesses(device: LaunchedDevice, rows: list[Row]) -> Iterator[tuple[int, str
 def placed(device: LaunchedDevice, line: int) -> int | None:
     """The line that a line is in DRAM, None if it has no page yet."""
     g = cast(Gpu, device.g[0])
-    if g.digits == 0:
+    if g.paged == 0:
         return line
     if g.page_key[place_in_table(g, offset_of(g, line) >> g.page_shift)] == 0:
         return None
@@ -166,17 +168,17 @@ def test_counts_are_those_of_the_logs(seed: int, pages: bool, monkeypatch: pytes
     rows = plain(batches)
     memory = lines_of_memory(device, rows)
     commands = [each._replace(line=memory.get(each.line, each.line)) for each in told(device)]
-    assert sum(each.what == "activate" for each in commands) == result.stats["dram_activations"]
     by_owner = owners(commands, lambda line: owner(device, line))
     for share in result.dram_shares:
-        for what, name in NAMES.items():
-            assert getattr(share.counts, name) == by_owner[share.name or share.kind, what], share
+        for m, counts in enumerate(share.counts):
+            for what, name in NAMES.items():
+                assert getattr(counts, name) == by_owner[m, share.name or share.kind, what], share
     least, most = bounds(commands, touched(accesses(device, rows)))
-    dram, first = result.profile["k"].dram, device.kernel.address
-    for name in COUNTED:
-        what = next(key for key, value in NAMES.items() if value == name)
-        for word, count in enumerate(dram[name].tolist(), first):
-            assert least[word, what] <= count <= most[word, what], (word, what)
+    assert sum(by_owner.values()) == sum(sum(counts) for share in result.dram_shares for counts in share.counts)
+    for m, dram in enumerate(result.profile["k"].dram):
+        for what, name in NAMES.items():
+            for word, count in enumerate(dram[name].tolist(), device.kernel.address):
+                assert least[m, word, what] <= count <= most[m, word, what], (m, word, what)
 
 
 @pytest.mark.parametrize("pages", [False, True], ids=["identity", "pages"])

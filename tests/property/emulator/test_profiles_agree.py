@@ -27,7 +27,7 @@ def by_instruction(result: Result) -> Any:
             {k: v.tolist() for k, v in p.stalls.items()},
             {k: v.tolist() for k, v in p.counters.items()},
             (p.latencies.tolist(), p.latency_sum.tolist(), p.latency_max.tolist()),
-            {k: v.tolist() for k, v in p.dram.items()},
+            [{k: v.tolist() for k, v in table.items()} for table in p.dram],
         )
         for name, p in result.profile.items()
     }

@@ -18,6 +18,7 @@ WRITES = ("STG", "ST", "STL", "RED", "ATOMG", "ATOM")
 class Told(NamedTuple):
     """A command of the log."""
 
+    memory: int
     what: str  #: activate, read or write
     line: int  #: of the request for which it is
     writes: bool  #: whether that request writes
@@ -44,22 +45,22 @@ def touched(accesses: Iterable[tuple[int, str, int]]) -> dict[int, Touched]:
     }
 
 
-Counts = Counter[tuple[int, str]]
+Counts = Counter[tuple[int, int, str]]
 
 
 def bounds(told: Iterable[Told], by_line: dict[int, Touched]) -> tuple[Counts, Counts]:
-    """The fewest and the most commands by word and what they are."""
+    """The fewest and the most commands by memory, word and what they are."""
     least: Counts = Counter()
     most: Counts = Counter()
     for each in told:
         seen = by_line.get(each.line)
         words = frozenset[int]() if seen is None else seen.writing if each.writes else seen.reading
         for word in words:
-            most[word, each.what] += 1
-            least[word, each.what] += len(words) == 1
+            most[each.memory, word, each.what] += 1
+            least[each.memory, word, each.what] += len(words) == 1
     return least, most
 
 
-def owners(told: Iterable[Told], owner: Callable[[int], str]) -> Counter[tuple[str, str]]:
-    """Commands by owner of their lines and what they are."""
-    return Counter((owner(each.line), each.what) for each in told)
+def owners(told: Iterable[Told], owner: Callable[[int], str]) -> Counter[tuple[int, str, str]]:
+    """Commands by memory, owner of their lines and what they are."""
+    return Counter((each.memory, owner(each.line), each.what) for each in told)
