@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from binalloc.emulator.channels.memories import add, cycle_of, memory_of, tick_from
 from binalloc.emulator.channels.turns import first_of, rank_of
+from binalloc.emulator.memory.account.busy import keep_busy
 from binalloc.emulator.memory.account.log import note
 from binalloc.emulator.memory.account.rows import row_opened, rows_closed
 from binalloc.emulator.memory.account.shares import count_share, owner_of
@@ -356,18 +357,6 @@ def activate(g: Gpu, m: int, channel: int, b: int, tick: int) -> None:
         g.channel_oldest[channel] = (g.channel_oldest[channel] + 1) % FAW_ACTIVATES
         next_one = max(next_one, g.channel_activated[channel * FAW_ACTIVATES + g.channel_oldest[channel]])
     g.channel_activate[channel] = next_one
-
-
-@device(inline=True)
-def keep_busy(g: Gpu, m: int, channel: int, b: int, tick: int, end: int) -> None:
-    """Count the ticks from `tick` to `end`, in which bank b carries out a command, without ticks already counted for
-    it; and likewise for its channel. A channel's commands come in the order of their ticks."""
-    if end > g.bank_busy[b]:
-        add(g, m, DramStat.DRAM_BANK_TICKS, end - max(tick, g.bank_busy[b]))
-        g.bank_busy[b] = end
-    if end > g.channel_busy[channel]:
-        add(g, m, DramStat.DRAM_BUSY_TICKS, end - max(tick, g.channel_busy[channel]))
-        g.channel_busy[channel] = end
 
 
 @device

@@ -285,6 +285,7 @@ _CAUSES = {
     Cause.EARLIER: "write-backs of what earlier launches changed",
     Cause.CODE: "the instruction cache",
     Cause.CONSTANTS: "the constant cache",
+    Cause.CPU: "CPU programs",
     Cause.OTHER: "others",
 }
 """What DRAM works for without an instruction, in words."""

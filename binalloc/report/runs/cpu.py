@@ -9,7 +9,7 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.run import Result
-    from binalloc.report.shapes.parts.cpu import BesideCpu
+    from binalloc.report.shapes.parts.memory.cpu import BesideCpu
 
 FEW = 100
 """Misses of a program from which on its IPC means something: the first ones all begin together. Chosen by hand."""

@@ -18,7 +18,7 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.runs import RunFields
-    from binalloc.report.shapes.parts.dram import DramJson
+    from binalloc.report.shapes.parts.memory.dram import DramJson
 
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NANO_PER_MICRO = 1000
 _WORDS = {
     "variable": "variable ", "texture": "texture ", "local": "local memory", "spills": "spilled values", "code": "code",
-    "constants": "constants", "other": "other memory",
+    "constants": "constants", "cpu": "CPU programs", "other": "other memory",
 }  # fmt: skip
 """What stands in front of the names of objects by kind, if anything, and kinds of memory that are no objects."""
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from binalloc.emulator.host.engines.engine import Engine, Records
-from binalloc.emulator.host.figures.energy import EnergyFigures, energy_figures
-from binalloc.emulator.host.figures.energy import CommandCosts, energy_figures
+from binalloc.emulator.host.figures.energy import CommandCosts, EnergyFigures, energy_figures
 from binalloc.emulator.host.figures.standing import channels_of, standing
 from binalloc.emulator.state.memory_layout import DRAM_STATS, DramStat, Memory
 from binalloc.models.machines.model import Machine

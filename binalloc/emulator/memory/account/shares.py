@@ -15,6 +15,7 @@ from binalloc.emulator.state.memory_layout import (
     BANK_SHIFT,
     FIRST_CODE_LINE,
     FIRST_CONSTANT_LINE,
+    FIRST_CPU_LINE,
     FIRST_LOCAL_LINE,
     LINE_SHIFT,
 )
@@ -29,6 +30,8 @@ END_OF_CONSTANTS = FIRST_CONSTANT_LINE + (CONST_BANKS << BANK_SHIFT - LINE_SHIFT
 def owner_of(g: Gpu, line: int) -> int:
     """Return the `Owner` of a line of memory."""
     if line >= FIRST_LOCAL_LINE:
+        if line >= FIRST_CPU_LINE:
+            return Owner.CPU
         if line >= FIRST_CONSTANT_LINE:
             return Owner.CONSTANTS if line < END_OF_CONSTANTS else Owner.OTHER
         if line >= FIRST_CODE_LINE:

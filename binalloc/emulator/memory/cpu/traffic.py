@@ -25,6 +25,7 @@ from binalloc.emulator.state.memory_layout import (
     RequestKind,
     Stage,
 )
+from binalloc.emulator.state.parts.shares import Cause
 from binalloc.emulator.state.records import Gpu
 
 _MODULUS, _MULTIPLIER = (1 << 31) - 1, 48271
@@ -40,6 +41,7 @@ def start_chains(g: Gpu) -> None:
     for c in range(g.cpu_chains):
         r = make_request(g, RequestKind.CPU_LOAD, c, 0, 0, 0)
         g.stage[r] = Stage.CPU_MISSES
+        g.cause[r] = Cause.CPU
         post(g, r, max(g.cpu_begins[c], g.cycle + 1))
 
 

@@ -20,6 +20,7 @@ class Owner(Codes):
     SPILLS: int  #: local memory with spilled values
     CODE: int
     CONSTANTS: int
+    CPU: int  #: the footprints of CPU programs
     FIRST: int
 
 
@@ -29,6 +30,7 @@ class Cause(Codes):
     EARLIER: int  #: words that an earlier launch has left in L2
     CODE: int  #: the instruction cache, prefetches included
     CONSTANTS: int  #: the constant cache
+    CPU: int  #: CPU programs
     OTHER: int  #: nobody who is known
     FIRST: int
 

@@ -8,9 +8,9 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.common import EmulatorJson, ErrorDetails, MachineFrom, Versioned
 from binalloc.report.shapes.parts.counters import CountersJson
-from binalloc.report.shapes.parts.cpu import BesideCpu
 from binalloc.report.shapes.parts.dram_shares import DramObjectJson
 from binalloc.report.shapes.parts.left import Left
+from binalloc.report.shapes.parts.memory.cpu import BesideCpu
 from binalloc.report.shapes.parts.seen import SeenJson
 from binalloc.report.shapes.says import says
 

@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.dram import DramJson
+from binalloc.report.shapes.parts.memory.dram import DramJson
 from binalloc.report.shapes.says import says
 
 _NO_CODE_CACHE = "0 where the machine has no instruction cache, or has it switched off"

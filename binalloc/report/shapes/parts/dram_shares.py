@@ -49,7 +49,7 @@ class DramObjectJson(DramOfJson):
         says(
             "`buffer` (also of a surface), `variable`, `texture`, `runtime` (the device runtime's memory), `local` "
             "(local memory of the program itself), `spills` (local memory with spilled values), `code`, `constants` "
-            "(the latter two where the machine has such a cache) or `other`"
+            "(the latter two where the machine has such a cache), `cpu` (footprints of CPU programs) or `other`"
         ),
     ]
     name: Annotated[str, says("name of the object; empty for the kinds that are not objects")]
@@ -62,6 +62,6 @@ class DramCauseJson(DramOfJson):
         str,
         says(
             "`earlier` (write-backs of what earlier launches had changed), `code` and `constants` (requests of the "
-            "caches of these names) or `other`"
+            "caches of these names), `cpu` (misses of CPU programs) or `other`"
         ),
     ]

@@ -1,0 +1,1 @@
+"""This inner room has the shapes of objects about off-chip memory."""
