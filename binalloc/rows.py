@@ -69,6 +69,13 @@ class Parameter:
         """Return what a user may write, for messages."""
         return " or ".join(self.words or (f"{self.least} to {self.most}", *dict(self.named)))
 
+    @property
+    def usual(self) -> str:
+        """Return the default as a user would write it."""
+        return self.words[self.default] if self.words else {n: name for name, n in self.named}.get(
+            self.default, str(self.default)
+        )
+
     def read(self, text: str) -> int | None:
         """Return the value that `text` stands for, None where it stands for none."""
         if self.words:

@@ -95,8 +95,7 @@ class RowOption(click.Option):
 
 def _parameters(row: Any) -> str:
     """Describe the parameters of a row, if it has any."""
-    texts = [f":{p.name}={p.expected} ({p.summary}; {p.words[p.default] if p.words else p.default})"
-             for p in getattr(row, "parameters", ())]  # fmt: skip
+    texts = [f":{p.name}={p.expected} ({p.summary}; {p.usual})" for p in getattr(row, "parameters", ())]
     return f" [{', '.join(texts)}]" if texts else ""
 
 

@@ -19,6 +19,7 @@ from binalloc.emulator.channels.memories import add, cycle_of, memory_of, tick_f
 from binalloc.emulator.channels.turns import first_of, rank_of
 from binalloc.emulator.memory.account.busy import keep_busy
 from binalloc.emulator.memory.account.log import note
+from binalloc.emulator.memory.account.prefetch import read_ended
 from binalloc.emulator.memory.account.rows import row_opened, rows_closed
 from binalloc.emulator.memory.account.shares import count_share, owner_of
 from binalloc.emulator.memory.calendar import post
@@ -419,6 +420,7 @@ def hand_back(g: Gpu, m: int, r: int, done: int) -> None:
         drop_request(g, r)
     else:
         add(g, m, DramStat.DRAM_READ_DELAY, done - g.asked[r])
+        read_ended(g, g.at_bank[r], r)
         post(g, r, done + g.dram_latency[m])
 
 

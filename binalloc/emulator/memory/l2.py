@@ -9,6 +9,7 @@ at the slice or its channel. Lines are valid word by word: stores need no fill, 
 from __future__ import annotations
 
 from binalloc.emulator.channels.memories import memory_of
+from binalloc.emulator.memory.account.prefetch import line_leaves, line_wanted
 from binalloc.emulator.memory.account.shares import asked_for, changed_by, serves, writes_back
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.cpu.traffic import let_all_in, let_cpu_in
@@ -82,6 +83,8 @@ def find_line(g: Gpu, r: int) -> int:
 def replace(g: Gpu, k: int, i: int, line: int) -> None:
     """Let way i hold `line` from now on. Words of the old line that DRAM lacks are sent there."""
     if g.l2_line[i]:
+        if g.ahead:
+            line_leaves(g, i)
         g.memory_stat[MemoryStat.L2_EVICTIONS] += 1
         if g.l2_dirty[i]:
             r = make_request(g, RequestKind.EVICTION, k, g.l2_line[i] - 1, g.l2_dirty[i], i)
@@ -162,6 +165,8 @@ def take_request(g: Gpu, r: int, k: int, i: int, lacking: int, fetch: int) -> No
     count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
         replace(g, k, i, line)
+    elif g.ahead:
+        line_wanted(g, r, i)
     asked_for(g, r, i)
     if fetch:
         g.l2_coming[i] |= fetch

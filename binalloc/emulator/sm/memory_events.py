@@ -10,6 +10,7 @@ from binalloc.emulator.memory.dram import catch_up, has_room, serve_dram
 from binalloc.emulator.memory.interconnect import leave_slice
 from binalloc.emulator.memory.l2 import fill_line, let_in, reach_slice
 from binalloc.emulator.memory.places import channel_of
+from binalloc.emulator.memory.prefetch.open_rows import fetch_ahead
 from binalloc.emulator.sm.answers import reach_sm
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.device import device
@@ -94,3 +95,5 @@ def serve_cycle(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
         serve_dram(g, log)
         if g.waiting_at_slices or g.cpu_waiting:
             let_in(g)
+        if g.ahead:
+            fetch_ahead(g)

@@ -73,6 +73,7 @@ class RequestKind(Codes):
     FILL: int
     EVICTION: int
     CPU_LOAD: int  #: of a CPU program, past the GPU's links and L2
+    PREFETCH: int
 
 
 class Stage(Codes):
@@ -110,6 +111,9 @@ class MemoryStat(Codes):
     L2_FILL_SECTORS: int
     L2_WRITEBACKS: int
     L2_WRITEBACK_SECTORS: int
+    L2_PREFETCHES: int
+    L2_PREFETCHES_USED: int
+    L2_PREFETCHES_EVICTED: int
     L2_STALLED: int
     L2_LOAD_SECTORS: int
     L2_STORE_SECTORS: int

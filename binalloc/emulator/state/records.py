@@ -56,6 +56,7 @@ from binalloc.emulator.state.parts.log import LogRecord
 from binalloc.emulator.state.parts.memory import MemoryRecord
 from binalloc.emulator.state.parts.pages import PageRecord
 from binalloc.emulator.state.parts.pairs import PairFigures, PairRecord
+from binalloc.emulator.state.parts.prefetch import PrefetchRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
 from binalloc.emulator.state.parts.regions import RegionFigures, RegionRecord
 from binalloc.emulator.state.parts.register_file import RegisterFileFigures, RegisterFileRecord
@@ -143,7 +144,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
 
 class Gpu(
     DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, RegionFigures,
-    PairFigures, PageRecord, CpuRecord, Record,
+    PairFigures, PageRecord, CpuRecord, PrefetchRecord, Record,
 ):  # fmt: skip
     """`Gpu` is what the whole device shares."""
 
@@ -209,6 +210,10 @@ class Gpu(
     throttle: int  #: ccws
     enough: int  #: tbas
     successor: int  #: tbas
+    group_warps: int  #: owl
+    group_round: int  #: owl
+    group_same: int  #: owl
+    group_alone: int  #: owl
     resident_limit: int
     warp_limit: int
     shared_latency: int

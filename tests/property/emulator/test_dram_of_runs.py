@@ -91,6 +91,31 @@ def test_both_memories_obey_their_own_rules(name: str, pages: str, devices: list
         assert stats["dram_reads"] + stats["dram_writes"] == sum(moves_data(c) for c in told) > 0
         assert stats["dram_activations"] == sum(c.what == "activate" for c in told)
         assert stats["dram_energy"]["total_nj"] > 0
+@pytest.mark.parametrize("when", ["idle", "open"])
+@pytest.mark.parametrize("pages", ["identity", "coloured"])
+@pytest.mark.parametrize("name", ["gem5gpu-batching", "v100"])
+def test_no_command_of_a_run_with_prefetches_comes_too_early(
+    name: str, pages: str, when: str, devices: list[LaunchedDevice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both modes, in rows that are refreshed now and then. Each burst of a prefetch is in the log."""
+    m = load_machine(name)
+    m = replace(m, dram=replace(m.dram, refi=1500, rfc=200, queue=16))
+    monkeypatch.setattr(micro, "load_machine", lambda name: m)
+    if pages != "identity" and not name.startswith("gem5gpu"):
+        pages = "interleaved"
+    sms = 2 if pages == "identity" else m.chip.sms
+    options: dict[str, Any] = {"engine": "python", "sms": sms, "pages": pages, "scheduler": f"owl:when={when}"}
+    prefetches = 0
+    for sample in ("stream_copy", "chase_global"):
+        fast, slow = (micro.measure(sample, name, reference=mode, **options) for mode in (False, True))
+        log = commands(devices[-2])
+        assert log == commands(devices[-1])
+        assert 0 < len(log) < ROOM
+        assert broken(m, log) == []
+        assert fast.stats == slow.stats
+        assert fast.stats["dram_reads"] + fast.stats["dram_writes"] == sum(moves_data(c) for c in log)
+        prefetches += fast.stats["l2_prefetches"]
+    assert prefetches > 0
 
 
 @pytest.mark.parametrize("name", ["v100", "rtx3070"])

@@ -72,6 +72,16 @@ def serves(g: Gpu, child: int, r: int) -> None:
 
 
 @device(inline=True)
+def for_nobody(g: Gpu, child: int) -> None:
+    """Note that a slice sends request `child` before anybody has asked for its line. Where pages are on, it is not
+    known which memory the line is."""
+    if g.paged:
+        g.line[child] = FIRST_CPU_LINE - 1
+    if CHECKING and g.profile:
+        g.cause[child] = Cause.OTHER
+
+
+@device(inline=True)
 def asked_for(g: Gpu, r: int, i: int) -> None:
     """Note that request r is for line i of L2."""
     if g.paged:

@@ -13,10 +13,16 @@ if TYPE_CHECKING:
 
 
 @device(inline=True)
+def next_after(last: int, eligible: int) -> int:
+    """Return the next warp of a mask after warp `last`, the lowest where that is -1."""
+    above = eligible & -(2 << last) if last >= 0 else eligible
+    return lowest_bit(above if above else eligible)
+
+
+@device(inline=True)
 def loose_round_robin(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
     """Return the next eligible warp after the one that issued last."""
-    above = eligible & -(2 << s.last[sch]) if s.last[sch] >= 0 else eligible
-    return lowest_bit(above if above else eligible)
+    return next_after(s.last[sch], eligible)
 
 
 LRR = WarpScheduler("lrr", "each warp in its turn, those that cannot issue passed over", loose_round_robin)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.policies.schedulers.batch_aware import TBAS
+from binalloc.emulator.policies.schedulers.block_groups import OWL
 from binalloc.emulator.policies.schedulers.cache_conscious import CCWS
 from binalloc.emulator.policies.schedulers.greedy_then_oldest import GTO
 from binalloc.emulator.policies.schedulers.loose_round_robin import LRR
@@ -21,7 +22,7 @@ from binalloc.rows import Chosen, by_name, chosen
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
-SCHEDULERS: dict[str, WarpScheduler] = by_name((LRR, GTO, TWO_LEVEL, OLDEST, OWF, CCWS, TBAS))
+SCHEDULERS: dict[str, WarpScheduler] = by_name((LRR, GTO, TWO_LEVEL, OLDEST, OWF, CCWS, TBAS, OWL))
 DEFAULT = LRR.name
 
 

@@ -43,5 +43,8 @@ class SchedulerRecord:
     lost: Annotated[Words, MAX_WARPS * LOST_COLUMNS]  #: ccws: [warp slot, column], flat
     running_warps: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the running batch's warps
     gathered: Annotated[Words, MAX_SCHEDULERS]  #: tbas: mask of the warps of the batch looked at last
-    #: tbas: mask of the warps that last began to wait for a result of memory that comes at an unknown time
+    #: tbas, owl: mask of the warps that last began to wait for a result of memory that comes at an unknown time
     asleep: Annotated[Words, MAX_SCHEDULERS]
+    group_turns: Annotated[Words, MAX_SCHEDULERS]  #: owl: how far the running group is behind the SM's first, by number
+    #: owl: [group, scheduler], flat: 1 + bit index of the warp of the group that issued last, 0 before the first
+    group_last: Annotated[Words, MAX_BLOCKS * MAX_SCHEDULERS]

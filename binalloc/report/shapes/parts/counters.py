@@ -204,10 +204,23 @@ class CountersJson(DramJson):
     l2_store_sectors: Annotated[int, says("sectors that stores and write-backs brought to L2")]
     l2_atomic_sectors: Annotated[int, says("sectors that atomics touched in L2")]
     l2_evictions: Annotated[int, says("lines evicted from L2")]
-    l2_fills: Annotated[int, says("fetches of L2 from DRAM")]
-    l2_fill_sectors: Annotated[int, says("sectors that L2 fetched from DRAM")]
+    l2_fills: Annotated[int, says("fetches of L2 from DRAM, without prefetches")]
+    l2_fill_sectors: Annotated[int, says("sectors that these fetched")]
     l2_writebacks: Annotated[int, says("lines that L2 wrote to DRAM when it evicted them")]
     l2_writeback_sectors: Annotated[int, says("sectors that L2 wrote to DRAM when it evicted their lines")]
+    l2_prefetches: Annotated[
+        int,
+        says(
+            "lines that L2 fetched from open rows of DRAM before anybody asked for them; 0 but for scheduler `owl` "
+            "([TIMING.md](../emulator/TIMING.md#prefetches-from-open-rows))"
+        ),
+    ]
+    l2_prefetches_used: Annotated[
+        int, says("part of `l2_prefetches` whose line a load or an atomic asked for before L2 evicted it")
+    ]
+    l2_prefetches_evicted: Annotated[
+        int, says("part of `l2_prefetches` whose line L2 evicted before; what is neither was in L2 at the end, unused")
+    ]
     l2_stalled: Annotated[int, says("requests that a slice of L2 could not accept when they arrived")]
     owned_requests: Annotated[
         int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.emulator.host.device import LaunchedDevice
-from binalloc.emulator.state.memory_layout import DRAM_LOG_WORDS, Command
+from binalloc.emulator.state.memory_layout import DRAM_LOG_WORDS, Command, LogWord
 from binalloc.models.machines.model import Machine
 from tests.support.oracles.emulator.dram_log import Logged
 
@@ -39,3 +39,12 @@ def commands(device: LaunchedDevice) -> list[Logged]:
 def parameters(m: Machine) -> dict[str, int]:
     """Return the machine's timing parameters as the reader of logs takes them."""
     return {name: getattr(m.dram, name) for name in TIMES} | {"burst": m.dram.burst_cycles}
+
+
+def lines_read(device: LaunchedDevice) -> list[int]:
+    """The lines that were read, in the order of their first bursts."""
+    assert device.get("dram_lost") == 0
+    log = device.memories.dram_log.reshape(-1, DRAM_LOG_WORDS)[: device.get("dram_logged")]
+    rows = sorted(log[log[:, LogWord.COMMAND] == Command.READ].tolist(), key=lambda row: row[LogWord.TICK])
+    first = {(row[LogWord.AGE], row[LogWord.LINE]): row[LogWord.LINE] for row in rows}
+    return list(first.values())

@@ -60,6 +60,7 @@ def violations(device: LaunchedDevice) -> list[str]:
     answered = [r for r in loads if r["stage"] == Stage.REACHES_SM]
     fills = [r for r in waiting if r["kind"] == RequestKind.FILL]
     evictions = [r for r in waiting if r["kind"] == RequestKind.EVICTION]
+    prefetches = [r for r in waiting if r["kind"] == RequestKind.PREFETCH]
     cycles, sms = stats["cycles"], device.sms_count
     far = stats.get("far_dram", Counter())
     packets = stats["l2_hits"] + stats["l2_misses"] + stats["l2_stores"]
@@ -72,15 +73,18 @@ def violations(device: LaunchedDevice) -> list[str]:
     slots = cycles * sms * machine.schedulers.count * machine.schedulers.issue_width
     laws = (
         ("issue slots", stats["issue_slots"] + sum(stats["stalls"].values()), slots),
-        ("stores, write-backs and atomics under way at the end", len(waiting) - len(loads + fills + evictions), 0),
+        ("stores, write-backs and atomics under way at the end",
+         len(waiting) - len(loads + fills + evictions + prefetches), 0),
         ("places of stores taken at the end", sms_sum["stores_out"], 0),
         ("MSHRs of the SMs taken at the end", sms_sum["loads_out"] + sms_sum["tagged_out"], len(loads)),
         ("MSHRs of L2 taken at the end", int(engine.get(device.g, 0, "slice_pending").sum()),
-         len([r for r in fills if r["link"] >= 0])),  # those for lines; the others go past
+         len([r for r in fills + prefetches if r["link"] >= 0])),  # those for lines; the others go past
+        ("prefetches that L2 knows of", stats["l2_prefetches_used"] + stats["l2_prefetches_evicted"]
+         + int((engine.get(device.g, 0, "l2_ahead") > 0).sum()), stats["l2_prefetches"]),
         ("places of DRAM taken at the end",
          int(engine.get(device.g, 0, "channel_waiting").sum()) + stats["dram_requests"] + far["dram_requests"],
-         stats["l2_writebacks"] + stats["l2_fills"] + int(engine.get(device.g, 0, "cpu_asked").sum())
-         - device.get("cpu_waiting")),
+         stats["l2_writebacks"] + stats["l2_fills"] + stats["l2_prefetches"] - device.get("cpu_waiting")
+         + int(engine.get(device.g, 0, "cpu_asked").sum())),
         ("sectors that loads ask of L2",
          stats["l2_load_sectors"] + sum(sectors(r["words"]) for r in on_way), requested),
         ("sectors that stores bring to L2", stats["l2_store_sectors"],

@@ -54,7 +54,7 @@ def test_help_and_errors_know_every_row(command: str) -> None:
 def test_shells_complete_its_names() -> None:
     row = RowName("binalloc.emulator.policies.schedulers.table", "SCHEDULERS")
     found = row.shell_complete(None, None, "")  # type: ignore[arg-type]
-    assert [item.value for item in found] == ["lrr", "gto", "two_level", "oldest", "owf", "ccws", "tbas"]
+    assert [item.value for item in found] == ["lrr", "gto", "two_level", "oldest", "owf", "ccws", "tbas", "owl"]
     assert [item.value for item in row.shell_complete(None, None, "t")] == ["two_level", "tbas"]  # type: ignore[arg-type]
 
 
@@ -73,6 +73,9 @@ def test_the_pages_tell_every_row() -> None:
         ("tbas:next=youngest", "next=oldest or successor"),
         ("ccws:base=x", "base=1 to 65536"),
         ("ccws:base=1:base=2", "base comes twice"),
+        ("owl:group=0", "group=1 to 1024"),
+        ("owl:prefetch=all", "prefetch=0 to 1024 or row"),
+        ("owl:when=busy", "when=idle or open"),
         ("lrr:a=1", "lrr has no parameters, found 'lrr:a=1'"),
     ],
 )

@@ -6,7 +6,6 @@ Each warp loads first, or computes for longer than a load takes before each of i
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,21 +13,12 @@ import pytest
 
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.model import Machine
-from binalloc.models.machines.reader import load_machine
+from tests.support.kits.emulator.load_ports import two_load_ports
 from tests.support.kits.emulator.small import go, module, op
 
 BATCHES = 4
 PHASE = 60  # instructions with a stall of 15 cycles each: 900 cycles, longer than a load from DRAM
 LOADS = 3
-
-
-def two_load_ports() -> Machine:
-    """The paper's machine, whose SM loads for two warps in a cycle."""
-    m = load_machine("gem5gpu-batching-8k")
-    units = replace(m.units, lsu=replace(m.units["lsu"], ports=2))
-    groups = tuple(replace(group, ports=2) if group.name == "lsu" else group for group in m.port_groups)
-    return replace(m, units=units, port_groups=groups)
 
 
 def loads_at_once() -> Module:

@@ -13,14 +13,19 @@ from binalloc.report.shapes.says import says
 class DramJson(TypedDict):
     """This object has the counters of one off-chip memory."""
 
-    dram_requests: Annotated[int, says("fetches, write-backs and misses of CPU programs that DRAM served")]
+    dram_requests: Annotated[int, says("fetches, prefetches, write-backs and misses of CPU programs that DRAM served")]
     dram_write_requests: Annotated[int, says("part of `dram_requests` that were write-backs")]
     dram_read_delay: Annotated[
         int,
-        says("core cycles from the arrival of a fetch at its channel to the end of its last data, summed over fetches"),
+        says(
+            "core cycles from the arrival of a fetch at its channel to the end of its last data, summed over fetches "
+            "and prefetches"
+        ),
     ]
     dram_write_delay: Annotated[int, says("likewise for write-backs")]
-    dram_read_delay_each: Annotated[float | None, says("`dram_read_delay` over fetches; null without any")]
+    dram_read_delay_each: Annotated[
+        float | None, says("`dram_read_delay` over fetches and prefetches; null without any")
+    ]
     dram_write_delay_each: Annotated[float | None, says("`dram_write_delay` over write-backs; null without any")]
     dram_cpu_requests: Annotated[int, says("part of `dram_requests` that were misses of CPU programs (`--cpu`)")]
     dram_cpu_row_hits: Annotated[int, says("part of `dram_row_hits` that were misses of CPU programs")]

@@ -1,0 +1,1 @@
+"""This inner room fetches lines of open DRAM rows into L2 before anybody asks for them."""
