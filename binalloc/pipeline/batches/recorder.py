@@ -16,6 +16,7 @@ from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.state.layout import LANES, Column
 from binalloc.emulator.state.parts.log import LogColumn
 from binalloc.errors import LimitHit
+from binalloc.models.batches.reuse import sampled
 from binalloc.models.batches.touches import Flags, Ints, PageTouches, distinct
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SMALLEST, LARGEST = 4 << 10, 2 << 20
 """Bytes of the smallest and the largest page: those of CPUs, and the large ones of GPUs."""
+LINE = 128  # bytes of a line, of which a sample may be taken
 MOST_TOUCHES = 1 << 26
 """Pairs of page and block that are kept: half a gigabyte. More is an error, before the host runs out of memory."""
 
@@ -30,11 +32,13 @@ MOST_TOUCHES = 1 << 26
 class PageRecorder:
     """A recorder listens to a run, and keeps each pair of a page and a block once."""
 
-    def __init__(self, blocks: int) -> None:
-        """blocks: number of blocks of the grid."""
+    def __init__(self, blocks: int, page_bytes: int = SMALLEST, most_lines: int | None = None) -> None:
+        """blocks: number of blocks of the grid. page_bytes: of a page, a power of two from 32. most_lines: about so
+        many lines of all buffers are looked at, a sample of them; None for all."""
         self.buffers: list[tuple[str, int, int]] = []  #: name, first address and address behind, in order of addresses
-        self.first_pages: Ints = np.zeros(0, np.int64)  #: number of each buffer's first page, of the smallest size
-        self._blocks = blocks
+        self.first_pages: Ints = np.zeros(0, np.int64)  #: number of each buffer's first page
+        self.bits = 0  #: one line in 2^bits is looked at
+        self._blocks, self._page_bytes, self._most_lines = blocks, page_bytes, most_lines
         self._table: Ints = np.zeros((0, 0), np.int64)
         self._starts = self._keys = np.zeros(0, np.int64)
         self._waiting: list[Ints] = []
@@ -54,7 +58,7 @@ class PageRecorder:
         """Do nothing: the pairs are in memory, and the caller asks for them at the run's end."""
 
     def touches(self) -> PageTouches:
-        """Return the pairs, of pages of the smallest size. A buffer begins with a page of any size."""
+        """Return the pairs. A buffer begins with a page of any size."""
         self._merge()
         return PageTouches(self._blocks, self._keys // self._blocks, self._keys % self._blocks)
 
@@ -64,8 +68,11 @@ class PageRecorder:
         self.buffers = sorted(device.places(), key=lambda place: place[1])
         self._starts = np.array([start for _, start, _ in self.buffers], np.int64)
         ends = np.array([end for _, _, end in self.buffers], np.int64)
-        sizes = -(-(ends - self._starts) // LARGEST) * (LARGEST // SMALLEST)
+        sizes = -(-(ends - self._starts) // LARGEST) * (LARGEST // self._page_bytes)
         self.first_pages = np.cumsum(sizes) - sizes
+        if self._most_lines is not None:
+            lines = int((ends - self._starts).sum()) // LINE
+            self.bits = max(lines // self._most_lines, 1).bit_length() - 1
         if self.buffers:
             device.put("watches", 1)
             device.put("watch_from", [int(self._starts[0])])
@@ -81,8 +88,9 @@ class PageRecorder:
         runs &= buffer >= 0  # the windows of shared and local memory are in front of all buffers
         blocks = np.broadcast_to(rows[:, LogColumn.BLOCK][:, None], low.shape)
         for address in (low, high):  # at most 16 bytes, so no page lies between the two
-            pages = self.first_pages[buffer] + (address - self._starts[buffer]) // SMALLEST
-            self._add(np.where(runs, pages * self._blocks + blocks, -1))
+            pages = self.first_pages[buffer] + (address - self._starts[buffer]) // self._page_bytes
+            wanted = runs & sampled(pages * self._page_bytes // LINE, self.bits) if self.bits else runs
+            self._add(np.where(wanted, pages * self._blocks + blocks, -1))
         if sum(map(len, self._waiting)) > max(len(self._keys), len(low) * LANES):
             self._merge()
 

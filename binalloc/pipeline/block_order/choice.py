@@ -1,9 +1,10 @@
 """This module chooses between the best version of a kernel and versions whose blocks work in another order.
 
-Needs a laid-out module, a request with a launch, and, where versions are run, the run of the version without. Each
-order is made of the input, proven, allocated for the registers and slots of that version, proven again, and run on the
-same launch and machine. Where there are many orders of a large grid, all run on the blocks that are dealt first, and
-the two best of them on the whole grid. Leaves what each order gives.
+Needs a laid-out module, a request with a launch, and, where versions are run, the run of the version without. Where
+orders are to be found, they are those that a profile of that version's memory accesses suggests (`lines`). Each order
+is made of the input, proven, allocated for the registers and slots of that version, proven again, and run on the same
+launch and machine. Where there are many orders of a large grid, all run on the blocks that are dealt first, and the two
+best of them on the whole grid. Leaves what each order gives.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from dataclasses import dataclass, replace
 from binalloc.emulator.host.figures.skew import LIMIT
 from binalloc.errors import BinallocError, Hint, KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
-from binalloc.models.batches.order import MODULUS, STRIDE, TILE, BlockOrder, Three
+from binalloc.models.batches.order import BlockOrder, Three
+from binalloc.models.batches.suggested import BETTER, Suggestion
 from binalloc.models.machines.occupancy import registers_for_blocks
+from binalloc.pipeline.block_order.lines import asked_lines
 from binalloc.pipeline.block_order.record import OrderRecord
 from binalloc.pipeline.directives import obeyed
 from binalloc.pipeline.request import Preparations, Request
@@ -45,13 +48,10 @@ _TRAFFIC = "dram_bytes"  # counter of bytes that DRAM moved
 WORTH = 1 + LIMIT
 """An order that is faster by less is taken for its memory traffic alone: so much do cycles change if blocks start a
 little later."""
-SLOWER, FEWER = 0.99, 0.9
-"""An order is taken for its traffic if it is this much as fast at least, and if DRAM moves this share of the bytes at
-most. Chosen by hand: a tenth of the traffic is more than all caches' luck, and worth a hundredth of the time."""
-TILES = ((2, 2), (4, 4), (8, 8), (16, 16), (4, 8), (8, 4))
-STRIDES = (2, 4, 8)
-"""Tiles in blocks, and strides, that `auto` tries where they fit the grid. Chosen by hand: from the smallest that share
-anything to as many blocks as the SMs of today's GPUs hold at once."""
+SLOWER, FEWER = 1.01, 0.9
+"""An order is taken for its traffic if it takes this share of the cycles at most, and if DRAM moves this share of the
+bytes at most. Chosen by hand: a tenth of the traffic is more than all caches' luck, and worth a hundredth of the
+time."""
 
 
 @dataclass(frozen=True)
@@ -88,22 +88,12 @@ class OrderChoice:
     best: TriedOrder | None  #: the one that was taken; None if none is worth it
     reason: str  #: why it was taken, or why none was, in words
     in_place: int | None = None  #: cycles of the best order's code where it leaves all blocks in place, if it was run
+    suggestion: Suggestion | None = None  #: what the profile of `auto` says
     part: int | None = None  #: blocks on which all orders were run, and the two best alone on all; None: each on all
 
     def record(self, taken: TriedOrder) -> OrderRecord:
         """Return what the binary says of the order."""
         return OrderRecord(taken.order, self.grid, self.sms)
-
-
-def candidates(grid: Three, sms: int, dealt_to: int) -> list[BlockOrder]:
-    """Return the orders that `auto` tries on a grid. sms: of the machine. dealt_to: SMs that are emulated; strides need
-    all of the machine's."""
-    found = [BlockOrder(TILE, wide, high) for wide, high in TILES if wide < grid[0] and high <= grid[1]]
-    if min(grid[:2]) > 1:
-        found.append(BlockOrder(MODULUS, grid[0]))
-    if dealt_to == sms:
-        found += [BlockOrder(STRIDE, stride) for stride in STRIDES]
-    return [order for order in found if order.moves(grid, sms)]
 
 
 class Orderer:
@@ -123,10 +113,10 @@ class Orderer:
         launch = request.launch
         self.module, self.running, self.grid = module, running, launch.grid
         self.sms = request.machine.chip.sms
-        if asked == AUTO:
-            self.orders = candidates(self.grid, self.sms, request.options.sms)
-        else:
-            self.orders = [BlockOrder.parse(asked, math.prod(self.grid), Hint("{block_order}"))]
+        self.orders: list[BlockOrder] = []  #: of `auto` they are found as the version without is known
+        self.suggestion: Suggestion | None = None  #: of `auto`
+        if asked != AUTO:
+            self.orders.append(BlockOrder.parse(asked, math.prod(self.grid), Hint("{block_order}")))
         if launch.cooperative:
             raise Refused("the launch is cooperative: its blocks wait for one another", place=request.kernel,
                           found="a cooperative launch", expected="independent blocks",
@@ -137,7 +127,9 @@ class Orderer:
         """Return the choice. original: the input as it came. without: the version in the order of the input. Both have
         been run, if anything is."""
         choice = OrderChoice(request.block_order, self.grid, self.sms, without, [], None, "")
-        if reason := self._nothing():
+        reason = self._nothing() or self._suggested(request, without)
+        choice = replace(choice, suggestion=self.suggestion)
+        if reason:
             return replace(choice, reason=reason)
         part = self._part(request, without)
         found = [self._made(order, request, without) for order in self.orders]
@@ -154,9 +146,9 @@ class Orderer:
                 raise Refused(f"no version with blocks in order {self.orders[0]}", place=request.kernel,
                               found=found[0].refused)  # fmt: skip
             return replace(choice, best=found[0], reason=f"blocks in order {found[0].order}, as asked")
-        best = winner(found, without)
-        in_place = None if best is None else self._in_place(best, request, without)
-        if in_place is not None:  # the gain of other code is not the order's
+        best, in_place = winner(found, without), None
+        if best is not None and is_fast(best, without.cycles or 0):  # the gain of other code is not the order's
+            in_place = self._in_place(best, request, without)
             best = winner(found, without, in_place)
         choice = replace(choice, in_place=in_place)
         return replace(choice, best=best, reason=_reason(best, found, without, in_place))
@@ -165,11 +157,20 @@ class Orderer:
         """Return why no order can change anything, "" if one can."""
         if not any(block_reads(self.program).values()):
             return "the kernel never asks for its block, so that all blocks do the same"
-        if not self.orders:
-            return f"no order that {AUTO} tries fits a grid of {' x '.join(map(str, self.grid))} blocks"
-        if not any(order.moves(self.grid, self.sms) for order in self.orders):
+        if self.orders and not any(order.moves(self.grid, self.sms) for order in self.orders):
             return f"on a grid of {' x '.join(map(str, self.grid))} blocks {self.orders[0]} is the order as it is"
         return ""
+
+    def _suggested(self, request: Request, without: Version) -> str:
+        """Find the orders of `auto`. Return why there are none, "" if there are."""
+        if request.block_order != AUTO:
+            return ""
+        found = asked_lines(without, request)
+        if isinstance(found, str):
+            return f"the lines that its blocks touch could not be profiled: {found}"
+        self.suggestion = found
+        self.orders = [order for order in found.orders if order.moves(self.grid, self.sms)]
+        return "" if self.orders else why_none(found)
 
     def _part(self, request: Request, without: Version) -> range | None:
         """Return the dealt blocks on which all orders are run first; None where each is run on all at once."""
@@ -278,12 +279,17 @@ def winner(found: Sequence[TriedOrder], without: Version, in_place: int | None =
     usable = [one for one in found if not one.refused and one.cycles]
     cycles, traffic = without.cycles or 0, without.stats.get(_TRAFFIC, 0)
     least = cycles if in_place is None else min(cycles, in_place)
-    fast = [one for one in usable if least >= WORTH * (one.cycles or 0)]
+    fast = [one for one in usable if is_fast(one, least)]
     if fast:
         return min(fast, key=lambda one: one.cycles or 0)
     lean = [one for one in usable
-            if cycles >= SLOWER * (one.cycles or 0) and one.dram_bytes <= FEWER * traffic]  # fmt: skip
+            if (one.cycles or 0) <= SLOWER * cycles and one.dram_bytes <= FEWER * traffic]  # fmt: skip
     return min(lean, key=lambda one: (one.dram_bytes, one.cycles), default=None)
+
+
+def is_fast(one: TriedOrder, cycles: int) -> bool:
+    """Return whether an order wins over so many cycles by its time alone."""
+    return cycles >= WORTH * (one.cycles or 0)
 
 
 def _lean(found: Sequence[TriedOrder], without: Version) -> list[TriedOrder]:
@@ -292,9 +298,7 @@ def _lean(found: Sequence[TriedOrder], without: Version) -> list[TriedOrder]:
     return [one if one is best or len(found) == 1 else _without_results(one) for one in found]
 
 
-def _reason(
-    best: TriedOrder | None, found: Sequence[TriedOrder], without: Version, in_place: int | None
-) -> str:
+def _reason(best: TriedOrder | None, found: Sequence[TriedOrder], without: Version, in_place: int | None) -> str:
     """Return why an order was taken, or why none was. in_place: as for `winner`."""
     usable = [one for one in found if not one.refused and one.cycles]
     if not usable:
@@ -307,8 +311,19 @@ def _reason(
         traffic += f", and {gain:.3f} times as fast as such code with all blocks in place"
     if best is not None:
         return f"blocks in order {best.order}, {speed}, with {traffic}"
-    return (f"the fastest, {shown.order}, is {speed}, with {traffic}; an order wins from {WORTH:.2f} on, or from "
-            f"{SLOWER:.2f} on with {1 - FEWER:.0%} fewer bytes of DRAM")  # fmt: skip
+    return (f"the fastest, {shown.order}, is {speed}, with {traffic}; an order wins from {WORTH:.2f} on, or with "
+            f"{1 - FEWER:.0%} fewer bytes of DRAM if it takes at most {SLOWER - 1:.0%} more cycles")  # fmt: skip
+
+
+def why_none(found: Suggestion) -> str:
+    """Return why a profile suggests no order."""
+    if not found.share:
+        return "its blocks share no lines of memory, so that no order moves less"
+    share = f"its blocks share {found.share:.0%} of the memory that they touch"
+    if found.now == 1:
+        return f"{share}, and in the order as it is L2 already holds all of that until it is used again"
+    return (f"{share}; by an estimate L2 fetches {found.now:.2f} times what they touch, and no order "
+            f"{1 - BETTER:.0%} less")  # fmt: skip
 
 
 def _without_results(found: TriedOrder) -> TriedOrder:

@@ -46,6 +46,31 @@ EXIT
 """
 """Each block writes its own number into a word of its own."""
 
+COLUMNS = """
+.kernel k
+.param out, 8
+.param in, 8
+S2R R0, SR_TID.X
+S2R R1, SR_CTAID.X
+S2R R2, SR_CTAID.Y
+S2R R3, SR_CTAID.Z
+S2R R4, SR_NCTAID.X
+S2R R5, SR_NCTAID.Y
+IMAD R3, R3, R5, R2
+IMAD R3, R3, R4, R1
+IMAD R3, R3, 0x20, R0
+IMAD R4, R1, 0x20, R0
+MOV R5, 0x80
+IMAD.WIDE R6, R4, R5, c[0][in]
+LDG.32 R8, [R6]
+MOV R5, 0x4
+IMAD.WIDE R10, R3, R5, c[0][out]
+STG.32 [R10], R8
+EXIT
+.end
+"""
+"""All blocks of a column read one word of each of the same 32 lines. Each block writes a line of its own."""
+
 CALLED = """
 .kernel k
 .param out, 8

@@ -61,6 +61,16 @@ class BlockOrderJson(TypedDict):
             "of the others; null where each was run on the whole grid at once"
         ),
     ]
+    shared: Annotated[
+        float | None,
+        says("of the memory that blocks touch, the part that several touch; null where `auto` was not asked for"),
+    ]
+    estimated_fetches: Annotated[
+        float | None, says("what L2 fetches in the order as it is over what blocks touch, an estimate; null as above")
+    ]
+    estimated_best: Annotated[
+        float | None, says("the same of the best order that was run; `estimated_fetches` where none was; null as above")
+    ]
     reason: Annotated[str, says("why it was taken, or why none was")]
     without: Annotated[OrderFigures, says("the version in the order as it is")]
     tried: Annotated[list[TriedOrderJson], says("orders that were tried")]
