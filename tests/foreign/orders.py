@@ -259,13 +259,16 @@ def cells(row: Row) -> list[str]:
         before, after = pair
         return f"{before:,}" + (f", {after:,} ({after / before - 1:+.1%})" if row.taken else "")
 
+    in_place = "" if row.in_place is None else f"; in place {row.in_place:,}"
+
     proven = f"{sum(row.proven.values())} of {len(row.proven)}"
     share = "-" if row.share is None else f"{row.share:.0%}"
     guess = "-" if row.now is None or row.best is None else f"{row.now:.2f}, {row.best:.2f}"
     return [
         row.kernel, row.machine, " x ".join(f"{side:,}" for side in row.grid if side > 1),
         f"{row.warp_instructions / 1e6:.1f}", f"{row.data_bytes >> 20:,} MB", share, guess,
-        f"`{row.taken}`" if row.taken else "as it is", change(row.dram_bytes), change(row.cycles), proven, kept(row),
+        f"`{row.taken}`" if row.taken else "as it is", change(row.dram_bytes), change(row.cycles) + in_place, proven,
+        kept(row),
     ]  # fmt: skip
 
 

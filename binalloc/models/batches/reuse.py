@@ -76,18 +76,18 @@ class Reuse:
         """Return how many sectors several blocks touch."""
         return int((self.sectors.counts > 1).sum())
 
-    def reach(self, dealt: Ints) -> int:
+    def reach(self, dealt: Ints, part: float = 1) -> int:
         """Return how many places two touches of a line may be apart at most. dealt: number of the block at each
-        place."""
-        fits = np.flatnonzero(footprints(self.lines, _places(dealt)) <= self._held)
+        place. part: of L2."""
+        fits = np.flatnonzero(footprints(self.lines, _places(dealt)) <= self._held * part)
         return int(fits[-1])
 
-    def fetched(self, dealt: Ints) -> int:
-        """Return how many sectors L2 fetches. dealt: as for `reach`."""
+    def fetched(self, dealt: Ints, part: float = 1) -> int:
+        """Return how many sectors L2 fetches. dealt, part: as for `reach`."""
         ordered = _in_order(self.sectors, _places(dealt))
         apart = np.diff(ordered, prepend=0)
         apart[self.sectors.begins] = 0
-        return self.least + int((apart > self.reach(dealt)).sum())
+        return self.least + int((apart > self.reach(dealt, part)).sum())
 
     def asked(self, dealt: Ints, sms: int) -> int:
         """Return how many sectors the SMs ask L2 for, if each asks once for all blocks that it runs at one time. dealt:

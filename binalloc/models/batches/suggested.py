@@ -7,8 +7,8 @@ The rule, after what `reuse.py` estimates of each order:
    dimensions those of columns through all layers (`mod` by the grid's width; in one layer that is a tile one block
    wide). Orders with at most 0.95 of what the order as it is fetches are *better*.
 3. Of those that come within 5 % of the best one three are suggested at most: the widest tile (of equal ones the
-   highest), which is nearest to the order as it is; the smallest tile (of equal ones the widest), which has the
-   smallest working set; and columns.
+   highest) that would do so with half of L2, too, which is nearest to the order as it is; the smallest tile (of equal
+   ones the widest), which has the smallest working set; and columns.
 4. A stride is suggested, of 2, 4 and 8 the best, where SMs would ask L2 for at most 0.9 of the sectors: neighbours on
    one SM share its L1. It needs all SMs of the machine, and an L1 that caches global memory.
 """
@@ -26,6 +26,7 @@ BETTER = 0.95
 """An order is worth a run if it fetches this share at most: half of the tenth of traffic for which an order is taken,
 since estimates are rough."""
 NEAR = 1.05  # estimates within 5 % are alike
+HALF = 0.5  # of L2: a wide tile that needs more of it fails where blocks run out of order
 FEWER_ASKED = 0.9  # L1 has to spare L2 a tenth: chosen by hand, as for DRAM
 STRIDES = (2, 4, 8)
 """Strides that are estimated: up to as many blocks as an SM of today holds of large ones."""
@@ -60,27 +61,25 @@ def suggested(reuse: Reuse, grid: Three, sms: int, by_stride: bool) -> Suggestio
     dealt = np.arange(reuse.sectors.blocks, dtype=np.int64)
     now = reuse.fetched(dealt)
     fetched = {order: reuse.fetched(order.numbers(grid, sms)) for order in shapes(grid)} if now > reuse.least else {}
-    found = _best({order: count for order, count in fetched.items() if count <= BETTER * now})
-    best = min((fetched[order] for order in found), default=now)
+    least = min(fetched.values(), default=now)
+    near = [order for order, count in fetched.items() if count <= min(BETTER * now, NEAR * least)]
+    sure = {order for order in near if reuse.fetched(order.numbers(grid, sms), HALF) <= NEAR * least}
+    found, best = _few(near, sure), least if near else now
     if by_stride:
         asked = {order: reuse.asked(order.numbers(grid, sms), sms) for order in _strides(grid, sms)}
-        least = min(asked, key=lambda order: asked[order], default=None)
-        if least is not None and asked[least] <= FEWER_ASKED * reuse.asked(dealt, sms):
-            found.append(least)
+        stride = min(asked, key=lambda order: asked[order], default=None)
+        if stride is not None and asked[stride] <= FEWER_ASKED * reuse.asked(dealt, sms):
+            found.append(stride)
     return Suggestion(found, reuse.shared / reuse.least, now / reuse.least, best / reuse.least)
 
 
-def _best(fetched: dict[BlockOrder, int]) -> list[BlockOrder]:
-    """Return what is suggested of the better ones."""
-    if not fetched:
-        return []
-    least = min(fetched.values())
-    near = [order for order, count in fetched.items() if count <= NEAR * least]
+def _few(near: list[BlockOrder], sure: set[BlockOrder]) -> list[BlockOrder]:
+    """Return what is suggested of the orders near the best. sure: those that are near with half of L2, too."""
     tiles = [order for order in near if order.kind == TILE]
-    widest = max(tiles, key=lambda order: (order.first, order.second), default=None)
-    smallest = min(tiles, key=lambda order: (order.first * order.second, -order.first), default=None)
+    wide = sorted((order for order in tiles if order in sure), key=lambda order: (order.first, order.second))
+    small = sorted(tiles, key=lambda order: (order.first * order.second, -order.first))
     columns = [order for order in near if order.kind == MODULUS]
-    return list(dict.fromkeys([*(order for order in (widest, smallest) if order is not None), *columns]))
+    return list(dict.fromkeys([*wide[-1:], *small[:1], *columns]))
 
 
 def _strides(grid: Three, sms: int) -> list[BlockOrder]:

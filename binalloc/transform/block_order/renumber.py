@@ -47,9 +47,11 @@ def require_movable(module: Module, kernel: str, grid: Three) -> ProgramAnalysis
     waits = waiting_for_blocks(program)
     if waits:
         raise Refused(
-            "blocks wait for what other blocks write: in another order they might wait for ever",
+            "blocks wait for what other blocks write, or may: in another order they might wait for ever",
             place=f"{waits[0].function}+{waits[0].word}",
-            found="a loop that ends by ordered or atomic reads of global memory", expected="independent blocks",
+            found="a loop that ends by an ordered or atomic read of global memory, which waits for another block or "
+            "only tries its own atomic again: code does not tell one from the other",
+            expected="independent blocks",
             remedy=REMEDY,
         )  # fmt: skip
     blocks = math.prod(grid)

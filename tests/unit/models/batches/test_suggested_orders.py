@@ -66,9 +66,9 @@ def test_rows_that_l2_holds_have_no_orders() -> None:
 
 def test_columns_that_l2_does_not_hold_are_dealt_one_after_the_other() -> None:
     """A row of 16 blocks touches 32 lines of shared columns and 16 of its own. L2 holds 20, so in the order as it is
-    each row fetches all columns again. Rows of four touch 12, rows of eight 24."""
+    each row fetches all columns again. Rows of four touch 12, rows of two 6, which half of L2 holds."""
     of = found((16, 4, 1), lambda x, y, z: whole([*panel(0, x, 2), 100 + 16 * y + x]), 20)
-    assert names(of) == ["tile:4x4", "tile:1x4"]
+    assert names(of) == ["tile:2x4", "tile:1x4"]
     assert of.now == pytest.approx((4 * 32 + 64) / (32 + 64))
     assert of.best == 1.0
 
