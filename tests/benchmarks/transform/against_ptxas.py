@@ -40,8 +40,10 @@ from tests.benchmarks.transform.judge.sass import Spilled
 from tests.support.paths import SAMPLES, sample_files
 
 FACTOR, GRACE = 1.5, 32
-TUNED_ON = [path for path in sample_files(".ptx") if SAMPLES / "sharing" not in path.parents]
-"""Samples that the allocator was tuned on, which are measured where no file is named. Those of `sharing` came later."""
+_LATER = {SAMPLES / "sharing", SAMPLES / "batching"}
+TUNED_ON = [path for path in sample_files(".ptx") if _LATER.isdisjoint(path.parents)]
+"""Samples that the allocator was tuned on, which are measured where no file is named. `sharing` and `batching` came
+later."""
 
 
 class OutOfTime(BaseException):

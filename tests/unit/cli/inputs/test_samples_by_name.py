@@ -24,7 +24,7 @@ def put(folder: Path, name: str, kernel: str = "k") -> Path:
 @pytest.mark.rotates("long commands")
 def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     found = find_samples(SAMPLES)
-    assert len(found) == 71
+    assert len(found) == 83
     programs = choose_samples(SAMPLES, [])
     assert len(programs) == 25
     apart = {path.relative_to(SAMPLES).parts[0] for path in found.values() if path not in programs}

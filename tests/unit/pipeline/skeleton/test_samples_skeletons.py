@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from binalloc.emulator.runs.run import run
-from binalloc.errors import KernelFault
+from binalloc.errors import KernelFault, LimitHit
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.files import load
@@ -33,9 +33,13 @@ FILES = [path for ending in (".loom", ".ptx") for path in sample_files(ending)]
 FAULTS = {
     "chase_constant", "chase_global",  # follow links in memory
     "bplustree", "heartwall_128",  # need sorted keys, and points inside a picture
+    "libor",  # walks through a buffer in loops that are longer than what of the code is followed
+    "pgain",  # has as many dimensions as a shared array has room for, which no code says
     "DCT1", "DCT2", "DCT1_64x32", "DCT2_64x32",  # need a block of three axes, of which the code states only the product
 }  # fmt: skip
 """Samples whose skeletons end in a fault."""
+LONG = {"mum"}
+"""Samples whose skeletons run for too long: mum's threads have a thousand rounds of bytes that are not side by side."""
 DTYPES_ALIKE = 0.88
 
 
@@ -80,9 +84,9 @@ def test_most_dtypes_are_those_of_the_launch_file() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_skeletons_run(path: Path) -> None:
     fn, _, made = pair(path)
-    if path.stem in FAULTS:
-        with pytest.raises(KernelFault):
-            run(module_of(path), fn.name, made, MACHINE)
+    if path.stem in FAULTS | LONG:
+        with pytest.raises(KernelFault if path.stem in FAULTS else LimitHit):
+            run(module_of(path), fn.name, made, MACHINE, max_cycles=5_000_000)
     else:
         result = run(module_of(path), fn.name, made, MACHINE, max_cycles=5_000_000)
         assert result.stats["blocks"] == made.blocks if "blocks" in result.stats else result.cycles > 0
