@@ -240,7 +240,7 @@ def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, o
     wanted = observed.wanted(quiet=as_json)
     loaded = source.required()
     every = None if shown.series is None else shown.every or EVERY
-    options = replace(options, every=every, profile=shown.annotate is not None)
+    options = replace(options, every=every, profile=shown.annotate is not None, by_object=True)
     if isinstance(loaded, Program):
         refuse_for_program(context, loaded, shown.step)
         module, chosen, options = ready(source, loaded, options)

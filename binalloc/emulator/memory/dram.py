@@ -21,7 +21,7 @@ from binalloc.emulator.memory.account.busy import keep_busy
 from binalloc.emulator.memory.account.log import note
 from binalloc.emulator.memory.account.prefetch import read_ended
 from binalloc.emulator.memory.account.rows import row_opened, rows_closed
-from binalloc.emulator.memory.account.shares import count_share, owner_of
+from binalloc.emulator.memory.account.shares import count_share
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.places import remainder
 from binalloc.emulator.memory.queues import entered, left
@@ -67,7 +67,6 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
     g.bursts[r] = bursts
     g.opened[r] = 0
     g.asked[r] = g.cycle
-    g.owner[r] = owner_of(g, g.line[r])
     g.younger[r] = -1
     g.channel_waiting[channel] += 1
     entered(g, Queue.DRAM_QUEUE + m, g.cycle, g.channel_waiting[channel], g.dram_depth[m])

@@ -94,7 +94,7 @@ class Result:
     partial: bool = False  #: whether the run was stopped before its end
     #: per function, the counts of single instructions, if they were asked for
     profile: dict[str, InstructionProfile] = field(default_factory=dict)
-    dram_shares: tuple[DramShare, ...] = ()  #: what DRAM did for each object in memory
+    dram_shares: tuple[DramShare, ...] = ()  #: what DRAM did for each object in memory, if it was asked for
     dram_costs: tuple[CommandCosts, ...] = field(default=(), repr=False)  #: the energy of such commands, by memory
     #: in profiled runs, what DRAM did for no instruction, by name of `Cause`
     dram_of_no_word: dict[str, OfMemories] = field(default_factory=dict)
@@ -222,6 +222,7 @@ def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, co
     _choose(device, options)
     device.put("hazards", int(options.hazards))
     device.put("reference", int(options.reference))
+    device.put("by_object", int(options.by_object))
     device.put("skew", _skew(options.skew))
     if options.only is not None:
         _leave_out(device, options.only)
@@ -413,7 +414,7 @@ def _so_far(device: LaunchedDevice, resident: int, *, contents: bool = True) -> 
         resident * device.need.use.warps / machine.sm.warps_per_sm,
         math.prod(device.launch.grid), device.get("retired"),
         profile=collect_profile(device) if device.get("profile") else {},
-        dram_shares=dram_shares(device.engine, device.g, device.objects),
+        dram_shares=dram_shares(device.engine, device.g, device.objects) if device.get("by_object") else (),
         dram_costs=costs_of_memories(machine, device.engine, device.g),
         dram_of_no_word=DramCauses(device.engine, device.g).of_no_word() if device.get("profile") else {},
         series=[] if device.series is None else device.series.intervals(),

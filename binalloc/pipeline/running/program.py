@@ -83,7 +83,7 @@ def run_step(
     """
     from binalloc.emulator.runs.program import LaunchReached, run_steps
 
-    unseen = replace(options, every=None, profile=False)
+    unseen = replace(options, every=None, profile=False, by_object=False)
     try:
         run_steps(
             module, program, unseen, kernels=kernels_of(module, program), stop_at=step,

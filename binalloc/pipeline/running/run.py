@@ -130,7 +130,7 @@ def run_kernel(
 
 def _run_with_skews(found: KernelRun, run: Runner) -> None:
     """Repeat the run with the delays of as many seeds as the options ask for. If one is stopped, `ended` says so."""
-    bare = replace(found.options, every=None, profile=False)
+    bare = replace(found.options, every=None, profile=False, by_object=False)
 
     def cycles_of(seed: int) -> int:
         return run(found.module, found.function.name, found.launch, replace(bare, skew=seed)).cycles

@@ -73,7 +73,7 @@ def drawn(seed: int, pages: bool) -> tuple[Module, Launch, dict[str, Any]]:
 def ran(program: Module, launch: Launch, options: dict[str, Any], **more: Any) -> Result | None:
     """The run, to its end or to the limit; None where no block fits."""
     try:
-        return run(program, "k", launch, profile=True, **(options | more))
+        return run(program, "k", launch, profile=True, by_object=True, **(options | more))
     except LimitHit as stopped:
         return cast(Result, stopped.partial)
     except Refused:

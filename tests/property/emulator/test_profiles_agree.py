@@ -38,8 +38,8 @@ def by_instruction(result: Result) -> Any:
 def test_the_modes_agree_and_nothing_else_changes(machine: str, scheduler: str) -> None:
     reasons: set[str] = set()
     for seed in range(SEEDS):
-        fast = run(seed, machine, scheduler, engine="numba", profile=True)
-        slow = run(seed, machine, scheduler, engine="numba", profile=True, reference=True)
+        fast = run(seed, machine, scheduler, engine="numba", profile=True, by_object=True)
+        slow = run(seed, machine, scheduler, engine="numba", profile=True, by_object=True, reference=True)
         assert by_instruction(fast) == by_instruction(slow), seed
         assert counted(fast) == counted(run(seed, machine, scheduler, engine="numba")), seed
         for p in fast.profile.values():
@@ -54,8 +54,8 @@ def test_the_modes_agree_and_nothing_else_changes(machine: str, scheduler: str) 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_engines_agree(machine: str, scheduler: str) -> None:
     for seed in range(SEEDS, SEEDS + 2):
-        plain = run(seed, machine, scheduler, small=True, engine="python", profile=True)
-        compiled = run(seed, machine, scheduler, small=True, engine="numba", profile=True)
+        plain = run(seed, machine, scheduler, small=True, engine="python", profile=True, by_object=True)
+        compiled = run(seed, machine, scheduler, small=True, engine="numba", profile=True, by_object=True)
         assert by_instruction(plain) == by_instruction(compiled), seed
 
 
@@ -64,7 +64,8 @@ def test_every_machine(machine: str) -> None:
     code = one_of_each()
     for fn in code.functions:
         fn.info.machine = machine
-    shape: Any = {"grid": 7, "block": 96, "sms": 2, "machine": machine, "profile": True, "hazards": False}
+    shape: Any = {"grid": 7, "block": 96, "sms": 2, "machine": machine, "hazards": False}
+    shape |= {"profile": True, "by_object": True}
     words = {"x": np.arange(96, dtype=np.uint32)}
     results = [go(code, buffers=words, engine="numba", reference=reference, **shape) for reference in (False, True)]
     assert by_instruction(results[0]) == by_instruction(results[1])

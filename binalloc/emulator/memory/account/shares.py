@@ -1,5 +1,5 @@
-"""Commands of DRAM are counted here for those whom they serve: for the memory that they are for, and in profiled runs
-for the instruction that has asked.
+"""Commands of DRAM are counted here for those whom they serve, where a run asks for it: for the memory that they are
+for, and in profiled runs for the instruction that has asked.
 
 The owner of a command follows from its request's line, the cause from who has sent the request. A fetch serves the
 request that has missed first; those that join it later ask DRAM for nothing. A write-back serves whoever has changed
@@ -51,10 +51,10 @@ def owner_of(g: Gpu, line: int) -> int:
 @device(inline=True)
 def count_share(g: Gpu, m: int, r: int, command: int) -> None:
     """Count a command of memory m for request r."""
-    kind = m * SHARES + command
-    g.owner_share[g.owner[r] * ALL_SHARES + kind] += 1
+    if g.by_object:
+        g.owner_share[owner_of(g, g.line[r]) * ALL_SHARES + m * SHARES + command] += 1
     if CHECKING and g.profile:
-        g.cause_share[g.cause[r] * ALL_SHARES + kind] += 1
+        g.cause_share[g.cause[r] * ALL_SHARES + m * SHARES + command] += 1
 
 
 @device(inline=True)

@@ -49,10 +49,10 @@ class ShareRecord:
     """The objects in global memory are in rising order, and no line belongs to two of them. What is said of causes is
     kept in profiled runs alone."""
 
+    by_object: int  #: whether commands are counted by owner
     held_objects: int  #: objects that have lines
     held_from: Annotated[Words, MAX_OBJECTS]  #: the first line of each
     held_to: Annotated[Words, MAX_OBJECTS]  #: the line behind its last
-    owner: Annotated[Words, MAX_REQUESTS]  #: whose memory a request at a channel is for, an `Owner`
     cause: Annotated[Words, MAX_REQUESTS]  #: to what a request goes back, a `Cause`
     l2_asked: Annotated[Words, MAX_L2_LINES]  #: where pages are on, the line of memory that a line of L2 is
     l2_cause: Annotated[Words, MAX_L2_LINES]  #: what has changed a line of L2 last, a `Cause`

@@ -51,7 +51,10 @@ class ResultJson(RanJson, BesideCpu, Left):
 
     dram_by_object: Annotated[
         list[DramObjectJson],
-        says("what DRAM did for each object in memory, by address, then for other memory; it adds up to the run"),
+        says(
+            "what DRAM did for each object in memory, by address, then for other memory; it adds up to the run. Empty "
+            "for commands other than `run`"
+        ),
     ]
 
 

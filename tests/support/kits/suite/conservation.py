@@ -163,7 +163,9 @@ def queue_violations(device: LaunchedDevice, stats: dict[str, Any]) -> list[str]
 def share_violations(device: LaunchedDevice, stats: dict[str, Any]) -> list[str]:
     """What DRAM's commands for single objects, and in profiled runs for single instructions, do not add up to."""
     engine, g = device.engine, device.g
-    tables = {"object": [share.counts for share in dram_shares(engine, g, device.objects)]}
+    tables = {}
+    if device.get("by_object"):
+        tables["object"] = [share.counts for share in dram_shares(engine, g, device.objects)]
     if device.get("profile"):
         causes = DramCauses(engine, g)
         words = causes.of_words(0, len(device.memories.program))
@@ -205,6 +207,7 @@ def watch_runs() -> None:
         watch(device, check, race, model)
         if device.engine.name == "python" and not device.get("profile"):
             device.profile()
+            device.put("by_object", 1)
 
     LaunchedDevice.watch = profiled  # type: ignore[method-assign]
 

@@ -55,8 +55,9 @@ def ran(code: list[Instr], words: dict[str, int], reference: bool, **options: An
     buffers = {name: np.zeros(count, np.uint32) for name, count in words.items()}
     made = module([*code, op("EXIT", wait=63)], params=dict.fromkeys(words, 8), registers=32, local_bytes=16)
     return go(
-        made, buffers=buffers, reference=reference, profile=True, hazards=False, **{"machine": BATCHING, **options}
-    )
+        made, buffers=buffers, reference=reference, profile=True, by_object=True, hazards=False,
+        **{"machine": BATCHING, **options},
+    )  # fmt: skip
 
 
 def by_name(result: Result) -> dict[str, DramCounts]:
@@ -206,7 +207,8 @@ def with_texture(body: str, machine: str, reference: bool) -> Result:
         ],
     })  # fmt: skip
     return run(
-        schedule(assemble(text(body)), m), "k", launch, m, engine="python", reference=reference, profile=True
+        schedule(assemble(text(body)), m), "k", launch, m, engine="python", reference=reference, profile=True,
+        by_object=True,
     )  # fmt: skip
 
 
@@ -247,7 +249,8 @@ def test_spilled_values_are_told_apart(reference: bool) -> None:
     ]
     words = {"x": np.zeros(1024, np.uint32)}
     made = module([*code, op("EXIT", wait=63)], params={"x": 8}, registers=32, local_bytes=16, spill_local=16)
-    result = go(made, buffers=words, reference=reference, profile=True, hazards=False, machine=tiny(l1=True))
+    options: Any = {"profile": True, "by_object": True, "hazards": False, "reference": reference}
+    result = go(made, buffers=words, machine=tiny(l1=True), **options)
     assert by_name(result)["local"].writes == by_name(result)["spills"].writes == 2
 
 
@@ -277,7 +280,7 @@ def test_what_an_earlier_launch_has_changed_is_for_no_instruction(engine: str, p
     made = module([*code, op("EXIT")], params={"x": 8, "y": 8}, registers=32)
     arguments = tuple(Argument(name, "buffer", "u32", (1024,)) for name in ("x", "y"))
     launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, arguments)
-    options = RunOptions(machine=tiny(), engine=engine, pages=pages, sms=8, hazards=False)
+    options = RunOptions(machine=tiny(), engine=engine, pages=pages, sms=8, hazards=False, by_object=True)
     session = Session(made, launch, launch.make_buffers(), {}, options)
     parameters = launch.parameters([("x", 0, 8), ("y", 8, 8)], session.addresses())
     for asked, writes in ((options, 0), (options, 2), (replace(options, profile=True), 2)):
@@ -286,6 +289,15 @@ def test_what_an_earlier_launch_has_changed_is_for_no_instruction(engine: str, p
         assert by_name(result)["y"].reads > 0
         assert by_name(result).get("x", (0, 0, 0)) == (int(writes > 0), 0, writes)
     assert of_nobody(result) == {"earlier": (1, 0, 2)}
+
+
+def test_nothing_is_counted_by_object_unless_it_is_asked_for() -> None:
+    """Tests have it always in the `python` engine."""
+    made = module([*pointers(4), load(4), op("EXIT", wait=63)], params={"x": 8}, registers=32)
+    options: Any = {"machine": BATCHING, "engine": "numba", "hazards": False}
+    words = {"x": np.zeros(1024, np.uint32)}
+    assert go(made, buffers=words, **options).dram_shares == ()
+    assert by_name(go(made, buffers=words, by_object=True, **options)) == {"x": (1, 2, 0)}
 
 
 @pytest.mark.parametrize("objects", range(9))
