@@ -19,7 +19,7 @@ import numpy as np
 
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.figures.standing import end_tick, overdue
-from binalloc.emulator.state.memory_layout import DRAM_LOG_WORDS, MAX_BANKS_OF_DRAM, Command
+from binalloc.emulator.state.memory_layout import DRAM_LOG_WORDS, MAX_BANKS_OF_DRAM, Command, LogWord
 from binalloc.emulator.traces.dram_formats import Access, FileSet, Told
 from binalloc.emulator.traces.dram_limit import DEFAULT_LIMIT
 from binalloc.emulator.traces.dram_shape import DramShape
@@ -131,6 +131,7 @@ class _Sampler:
         """Put the commands of the cycles before `cycle` into the files, and make room for others."""
         device = self._device
         rows = device.memories.dram_log.reshape(-1, DRAM_LOG_WORDS)[: device.get("dram_logged")]
+        rows = rows[rows[:, LogWord.CHANNEL] < self._shape.channels]  # a far memory is of another kind
         lost = device.get("dram_lost") > 0
         told = [self._told(row) for row in rows.tolist()]
         device.put("dram_logged", 0)

@@ -119,6 +119,22 @@ _SHARED = [
 """A kernel whose blocks can share memory two by two, and its launch."""
 
 
+_TWO_MEMORIES = ["--machine", "gem5gpu-batching", "--sms", "8", "--pages", "bandwidth", "--engine", "python"]
+"""Pages lie in both memories of a machine."""
+CPU = """
+schema = 1
+[[programs]]
+name = "some"
+mpki = 20.0
+inflight = 4
+footprint = 1_000_000
+locality = 0.5
+ipc = 0.5
+mhz = 2000
+latency = 80
+"""
+
+
 class Lines:
     """The lines of one command after another, for which files are made in one folder."""
 
@@ -129,6 +145,7 @@ class Lines:
         (folder / "g.lasm").write_text(GLOBALS)
         (folder / "m.ptx").write_text(MIXED)
         (folder / "bounded.ptx").write_text(bounded(".maxntid 256 .maxnreg 40", '.pragma "nounroll";'))
+        (folder / "cpu.toml").write_text(CPU)
         self._found: dict[str, list[Any]] = {}
 
     def answers(self, name: str) -> list[Any]:
@@ -246,6 +263,11 @@ class Lines:
                 ["run", file("rd.loom"), "--launch", str(sample_file("reduction.toml")), "--size", "test",
                  "--annotate", "--source", str(sample_file("reduction.toml").parent),
                  "--series", new("series.json"), "--every", "500"],
+                ["run", str(sample_file("reduction.ptx")), "--launch", str(sample_file("reduction.toml")), "--size",
+                 "test", *_TWO_MEMORIES, "--cpu", new("cpu.toml"), "--annotate", "--source",
+                 str(sample_file("reduction.toml").parent)],
+                ["run", str(sample_file("reduction.ptx")), "--launch", str(sample_file("reduction.toml")), "--size",
+                 "test", *_TWO_MEMORIES, "--dram-log", new("dram")],
                 [*program, "--step", "2"],
             ],
             SEQUENCE: lambda: [
@@ -253,6 +275,8 @@ class Lines:
                 [*program, "--max-cycles", "5000"],
                 ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
                  "--size", "test", "--engine", "python", "--reference", "--save", new("left")],
+                ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
+                 "--size", "test", *_TWO_MEMORIES],
             ],
             REWRITTEN: lambda: [
                 ["rewrite", str(sample_file("sort.ptx")), "--launch", str(sample_file("sort.toml")), "--size", "test",
