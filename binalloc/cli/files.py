@@ -60,6 +60,17 @@ def check_output(output: str | None, as_json: bool, option: str = "-o") -> None:
         _writable(folder, str(output))
 
 
+def check_plot(plot: str | None, as_json: bool) -> None:
+    """Check the file of --plot before the work begins. Raise UsageError for standard output, which takes the report,
+    for a name that is no SVG file's, and as `check_output` does."""
+    if plot == "-":
+        raise UsageError("standard output takes the report", place="--plot", found=plot, remedy="Give --plot FILE.")
+    check_output(plot, as_json, "--plot")
+    if plot is not None and not plot.lower().endswith(".svg"):
+        expected = "a name that ends in .svg"
+        raise UsageError("the figure is written as SVG", place="--plot", found=plot, expected=expected)
+
+
 def check_folder(output: str | None) -> None:
     """Check an output folder before the work begins. The command makes the folder and its missing parents itself."""
     if output is None:

@@ -253,12 +253,15 @@ def _reproduce(m: Making) -> list[str]:
     ptx = m.material.files["ptx"][m.rng.randrange(len(m.material.files["ptx"]))]
     sample, paper, kernel = m.rng.choice((
         ("hotspot_16x16", "unified", "hotspot"), ("histogram", "multiplex", "HG"), ("HG_32", "sharing", "HG"),
+        ("mapper", "batching", "mapper"),
     ))  # fmt: skip
     (samples / f"{sample}.ptx").write_bytes(damaged(m.rng, ptx))
     (samples / f"{sample}.toml").write_bytes(damaged(m.rng, m.material.files["launch"][0]))
     out = ["reproduce", m.rng.choice((*[paper] * 20, *STRINGS[:2])), m.rng.choice((*[kernel] * 20, *STRINGS[:3]))]
     out += ["--samples", m.rng.choice((*["samples"] * 8, ".", "nowhere")), "--size", "test", "--jobs", "1"]
     out += ["--cache", m.rng.choice((*["kept"] * 20, "a/b", "x.loom", ""))]
+    if paper == "batching":
+        return out + m.maybe(0.3, "--machine", m.rng.choice(("gem5gpu-batching", "gem5gpu-batching-8k", "a100")))
     if paper == "sharing":
         out += m.maybe(0.5, "--figures", m.rng.choice((*["26", "XI", "VIII,27", "19"] * 4, ",", *STRINGS[:2])))
         return out + m.maybe(0.3, "--machine", m.rng.choice(("gpgpusim-sharing", "gpgpusim-sharing-48k", "a100")))

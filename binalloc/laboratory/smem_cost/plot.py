@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
+from binalloc.laboratory.svg import label, line, opened_svg, turned
 from binalloc.printable import count
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 720, 480  # pixels, chosen by eye
 LEFT, RIGHT, TOP, BOTTOM = 80, 20, 40, 60  # pixels around the axes: room for their numbers and the title
 _TICKS = 4  # on each axis, besides zero; chosen by eye
-_FONT = 'font-family="sans-serif" font-size="12"'
 
 
 def smem_cost_svg(found: SmemCostFields) -> str:
@@ -27,26 +26,24 @@ def smem_cost_svg(found: SmemCostFields) -> str:
     def y_of(value: float) -> float:
         return HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
 
-    size = f'width="{WIDTH}" height="{HEIGHT}"'
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {WIDTH} {HEIGHT}" {_FONT}>',
-        f'<rect {size} fill="white"/>',
-        _text(WIDTH / 2, TOP / 2, _title(found), "middle"),
-        _text(WIDTH / 2, HEIGHT - 15, "w * l * k", "middle"),
-        f'<g transform="rotate(-90 18 {HEIGHT / 2})">{_text(18, HEIGHT / 2, "cycles", "middle")}</g>',
+        *opened_svg(WIDTH, HEIGHT),
+        label(WIDTH / 2, TOP / 2, _title(found), "middle"),
+        label(WIDTH / 2, HEIGHT - 15, "w * l * k", "middle"),
+        turned(18, HEIGHT / 2, -90, "cycles", "middle"),
     ]
     for n in range(_TICKS + 1):
         x, y = right * n / _TICKS, top * n / _TICKS
         colour = "#ddd" if n else "black"
         out += [
-            _line(x_of(x), y_of(0), x_of(x), y_of(top), colour),
-            _line(x_of(0), y_of(y), x_of(right), y_of(y), colour),
-            _text(x_of(x), HEIGHT - BOTTOM + 18, f"{x:,.0f}", "middle"),
-            _text(LEFT - 8, y_of(y) + 4, f"{y:,.0f}", "end"),
+            line(x_of(x), y_of(0), x_of(x), y_of(top), colour),
+            line(x_of(0), y_of(y), x_of(right), y_of(y), colour),
+            label(x_of(x), HEIGHT - BOTTOM + 18, f"{x:,.0f}", "middle"),
+            label(LEFT - 8, y_of(y) + 4, f"{y:,.0f}", "end"),
         ]
     if found["c1"] is not None and found["c2"] is not None:
         last = max(x for x, _ in points)
-        out.append(_line(x_of(0), y_of(found["c2"]), x_of(last), y_of(found["c1"] * last + found["c2"]), "#c33"))
+        out.append(line(x_of(0), y_of(found["c2"]), x_of(last), y_of(found["c1"] * last + found["c2"]), "#c33"))
     out += [f'<circle cx="{x_of(x):.1f}" cy="{y_of(y):.1f}" r="3" fill="#36c" fill-opacity="0.6"/>' for x, y in points]
     return "\n".join([*out, "</svg>\n"])
 
@@ -62,11 +59,3 @@ def _round_up(value: int) -> int:
     """Return the next higher number with which an axis may end."""
     unit = 10 ** (len(str(value)) - 1)
     return next(int(unit * m) for m in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 8, 10) if unit * m >= value or m == 10)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -147,7 +147,7 @@ class Run:
         """Run the program, and return the figures of the run with digests of its results."""
         result = self.result()
         counted = run_figures(result.cycles, result.stats, self.subject.machine)
-        return {**counted, "outputs": _outputs(self.subject.launch, result)}
+        return {**counted, "outputs": outputs_of(self.subject.launch, result)}
 
 
 def run_figures(cycles: int, stats: Mapping[str, Any], machine: Machine) -> Outcome:
@@ -194,7 +194,7 @@ class Judge:
         return {"same": same}
 
 
-def _outputs(launch: Launch, result: Result) -> dict[str, str]:
+def outputs_of(launch: Launch, result: Result) -> dict[str, str]:
     """Return digests, by name, of everything that counts when results are compared: equal digests, equal results."""
     found = {}
     for argument in launch.buffers:

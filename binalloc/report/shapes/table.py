@@ -11,6 +11,7 @@ from binalloc.report.shapes.commands.inspect import InspectJson
 from binalloc.report.shapes.commands.laboratory import (
     BatchesJson,
     OverlayJson,
+    ReproduceBatchingJson,
     ReproduceJson,
     ReproduceSharingJson,
     ShareJson,
@@ -127,9 +128,9 @@ If the only kernel cannot be rewritten at all, the command fails.
     Section("sweep", (SweepJson,)),
     Section(
         "reproduce",
-        (ReproduceJson, ReproduceMultiplexJson, ReproduceSharingJson),
+        (ReproduceJson, ReproduceMultiplexJson, ReproduceSharingJson, ReproduceBatchingJson),
         """\
-`reproduce unified`, `reproduce multiplex` and `reproduce sharing` print different objects.
+`reproduce unified`, `reproduce multiplex`, `reproduce sharing` and `reproduce batching` print different objects.
 """,
     ),
     Section("smem-cost", (SmemCostJson,)),

@@ -12,7 +12,12 @@ import pytest
 from binalloc.report.shapes import doc
 from tests.support.kits.cli import ROOT
 from tests.support.kits.report.lines import ERROR, NAMES, Lines
-from tests.support.kits.report.reproduced import reproduced, reproduced_multiplex, reproduced_sharing
+from tests.support.kits.report.reproduced import (
+    reproduced,
+    reproduced_batching,
+    reproduced_multiplex,
+    reproduced_sharing,
+)
 from tests.support.kits.report.shapes import documented, fields, pattern, problems, shapes_of
 
 Answers = Callable[[str], list[Any]]
@@ -30,7 +35,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 
     def found(name: str) -> list[Any]:
         if name == REPRODUCE:
-            return [each(tmp_path_factory)[0] for each in (reproduced, reproduced_multiplex, reproduced_sharing)]
+            papers = (reproduced, reproduced_multiplex, reproduced_sharing, reproduced_batching)
+            return [each(tmp_path_factory)[0] for each in papers]
         return lines.answers(name)
 
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from binalloc.cli.commands.laboratory.named import named_machines, opened, require_known
-from binalloc.cli.files import check_folder, check_page, write_output
+from binalloc.cli.files import check_folder, check_page, check_plot, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
 from binalloc.cli.options import (
     all_of,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paper", type=click.Choice(["unified", "multiplex", "sharing"]))
+@click.argument("paper", type=click.Choice(["unified", "multiplex", "sharing", "batching"]))
 @click.argument("kernels", nargs=-1)
 @all_of(samples_option, every_size_option)
 @run_options(max_cycles=max_cycles_of("and its row has no figures"))
@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     help="Of sharing: only what these figures and tables need, such as 14,22,XI.  [default: all]",
 )
 @click.option("--curves", "growing", is_flag=True, help="Of multiplex: Figures 12 and 13, too.")
+@click.option(
+    "--plot", type=click.Path(), metavar="FILE.svg", help="Of batching: write the bars of Figure 10 there, as SVG."
+)
 @workers_options
 @page_option
 def reproduce(
@@ -66,6 +69,7 @@ def reproduce(
     machine: str | None,
     figures: str | None,
     growing: bool,
+    plot: str | None,
     cache: str | None,
     jobs: int | None,
     dask: str | None,
@@ -86,6 +90,10 @@ def reproduce(
     machines with other L1, shared memory, threads and clusters (gpgpusim-sharing-48k and so on), and what its text
     says of them. At full size that takes about twenty minutes of a core; --figures chooses some.
 
+    The batching paper: Figures 7, 8 and 10 to 13 with what its text says of them, by kernels of the kinds that it runs,
+    on gem5gpu-batching and gem5gpu-batching-8k (rows of 4 and 8 KB). At full size that takes about twenty minutes of a
+    core.
+
     KERNELS are some of the paper's benchmarks; without them all are run. Finished runs are kept, as with `sweep`.
     """
     from binalloc.laboratory.papers.by_registers import RegisterCurve, register_curves
@@ -100,21 +108,28 @@ def reproduce(
     check_page(page)
     if figures is not None and paper != "sharing":
         raise UsageError("figures of this paper cannot be chosen", place="--figures", found=paper, expected="sharing")
+    if plot is not None and paper != "batching":
+        raise UsageError("there is no figure of this paper", place="--plot", found=paper, expected="batching")
+    check_plot(plot, as_json)
+    if page is not None and paper != "unified":
+        raise UsageError("there is no page of this paper", place="--html", found=paper, expected="unified")
+    if growing and paper != "multiplex":
+        raise UsageError("there are no curves of this paper", place="--curves", found=paper, expected="multiplex")
+    given = (kernels, samples, size, options, as_json, machine)
     if paper == "multiplex":
         from binalloc.cli.commands.laboratory.reproduce_multiplex import reproduce_multiplex
 
-        if page is not None:
-            raise UsageError("there is no page of this paper", place="--html", found=paper, expected="unified")
-        reproduce_multiplex(kernels, samples, size, options, as_json, machine, growing, cache, jobs, dask)
+        reproduce_multiplex(*given, growing, cache, jobs, dask)
         return
-    if growing:
-        raise UsageError("there are no curves of this paper", place="--curves", found=paper, expected="multiplex")
     if paper == "sharing":
         from binalloc.cli.commands.laboratory.reproduce_sharing import reproduce_sharing
 
-        if page is not None:
-            raise UsageError("there is no page of this paper", place="--html", found=paper, expected="unified")
-        reproduce_sharing(kernels, samples, size, options, as_json, machine, figures, cache, jobs, dask)
+        reproduce_sharing(*given, figures, cache, jobs, dask)
+        return
+    if paper == "batching":
+        from binalloc.cli.commands.laboratory.reproduce_batching import reproduce_batching
+
+        reproduce_batching(*given, plot, cache, jobs, dask)
         return
     cases, by_registers = _cases(Path(samples), kernels, machine, size)
     kept = Cache(finished_runs(cache))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.files import check_plot, not_over, write_output
 from binalloc.cli.inputs import machine_model
 from binalloc.cli.options import F, NumberList, json_option
 from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
-from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
@@ -62,13 +61,8 @@ def smem_cost(
     from binalloc.laboratory.smem_cost.facts import render_smem_cost, smem_cost_to_dict
     from binalloc.laboratory.smem_cost.plot import smem_cost_svg
 
-    if plot == "-":
-        raise UsageError("standard output takes the report", place="--plot", found=plot, remedy="Give --plot FILE.")
-    check_output(plot, as_json, "--plot")
     not_over(plot, machine, option="--plot")
-    if plot is not None and not plot.lower().endswith(".svg"):
-        expected = "a name that ends in .svg"
-        raise UsageError("the figure is written as SVG", place="--plot", found=plot, expected=expected)
+    check_plot(plot, as_json)
     sweep = Sweep(replace(options, machine=machine_model(machine)), warps, loads, congestion)
     with progress(as_json) as show:
         found = smem_cost_to_dict(sweep, show)

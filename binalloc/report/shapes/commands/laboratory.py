@@ -7,6 +7,7 @@ from typing import Annotated
 from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.batches import CandidateJson, DistanceJson, FormulaJson, PageCountsJson
+from binalloc.report.shapes.parts.batching import BatchingReproductionJson
 from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.parts.sharing.paired import SharingReproductionJson
 from binalloc.report.shapes.parts.sharing.shared import OverlayFields, SharedJson
@@ -370,6 +371,12 @@ class ReproduceSharingJson(Versioned, SharingReproductionJson):
     """This object is printed by `reproduce sharing`."""
 
     paper: Annotated[str, says("`sharing`")]
+
+
+class ReproduceBatchingJson(Versioned, BatchingReproductionJson):
+    """This object is printed by `reproduce batching`."""
+
+    paper: Annotated[str, says("`batching`")]
 
 
 class BatchesJson(Versioned, OnMachine):

@@ -13,6 +13,7 @@ from tests.support.kits.suite.versions import share_versions
 
 COMMAND = ("reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1")
 SHARING = ("reproduce", "sharing", "backprop", "gaussian", "HG", "--size", "test", "--jobs", "1")
+BATCHING = ("reproduce", "batching", "mapper", "splitk", "BFS", "--size", "test", "--jobs", "1")
 MULTIPLEX = ("reproduce", "multiplex", "FFT", "--machine", "gtx285", "--size", "test", "--jobs", "1")
 
 
@@ -35,6 +36,22 @@ def reproduced_sharing(folders: pytest.TempPathFactory) -> tuple[dict[str, Any],
     folder = shared_folder(folders)
     found: tuple[dict[str, Any], str] = once(folder, "shared", lambda: _run_sharing(folder / "shared"))
     return found
+
+
+def reproduced_batching(folders: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str]:
+    """Return what `reproduce batching` has of three kernels, as JSON, its text, and its figure."""
+    folder = shared_folder(folders)
+    found: tuple[dict[str, Any], str, str] = once(folder, "batched", lambda: _run_batching(folder / "batched"))
+    return found
+
+
+def _run_batching(folder: Path) -> tuple[dict[str, Any], str, str]:
+    folder.mkdir()
+    line = (*BATCHING, "--cache", str(folder / "kept"), "--samples", str(SAMPLES))
+    figure = folder / "figure.svg"
+    found, again = call(*line, "--json"), call(*line, "--plot", str(figure))
+    assert (found.code, again.code) == (0, 0), found.err
+    return found.json, again.out, figure.read_text(encoding="utf-8")
 
 
 def _run_sharing(folder: Path) -> tuple[dict[str, Any], str]:

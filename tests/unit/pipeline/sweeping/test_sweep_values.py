@@ -13,7 +13,7 @@ from binalloc.launch.file import parse_launch
 from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.sweeping.keys import launch_digest
-from binalloc.pipeline.sweeping.tasks import _outputs
+from binalloc.pipeline.sweeping.tasks import outputs_of
 from tests.support.kits.launch.launch_files import buffer
 
 PAIR = {"fields": [{"name": "a", "dtype": "u8"}, {"name": "c", "dtype": "c64"}, {"name": "to", "dtype": "ptr"}]}
@@ -46,7 +46,7 @@ def test_results_are_the_same_whatever_lies_between_fields(tmp_path: Path) -> No
         other.view("u1").reshape(3, -1)[:, 1:8] = 7
         third = other.copy()
         third["c"][1] = 2j
-        found = [_outputs(launch, _result(x)) for x in (one, other, third)]
+        found = [outputs_of(launch, _result(x)) for x in (one, other, third)]
         assert found[0] == found[1] != found[2]
 
 

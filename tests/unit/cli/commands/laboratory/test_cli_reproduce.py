@@ -42,7 +42,7 @@ def test_a_benchmark_on_one_machine(tmp_path: Path) -> None:
 def test_what_is_not_the_papers_is_refused(tmp_path: Path) -> None:
     assert "hotspot" in refused(2, "reproduce", "unified", "nbody", "--samples", str(SAMPLES))
     assert "c2075" in refused(2, "reproduce", "unified", "--machine", "a100", "--samples", str(SAMPLES))
-    refused(2, "reproduce", "batching", "--samples", str(SAMPLES))
+    refused(2, "reproduce", "paging", "--samples", str(SAMPLES))
     refused(2, "reproduce", "unified", "--samples", str(tmp_path))
 
 
