@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import DRAM_STATS, Memory
-from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import quotient
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu
 
 
 @device(inline=True)

@@ -6,9 +6,13 @@ Where CPU programs come first, their requests do, in the same order among themse
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import RequestKind
-from binalloc.emulator.state.records import Gpu
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu
 
 FOUND, FOR_CPU = 1, 2  # parts of a rank: the row is open; the request is a CPU program's
 

@@ -110,7 +110,8 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "figures of hardware, or their bounds": {
         "models/machines/limits.py": (32, 128, 255, 256), "models/machines/sections.py": (32, 128, 256),
         "models/machines/occupancy.py": (7, 32), "models/machines/unloaded.py": (32,),
-        "models/dram/addresses.py": (128,),
+        "models/dram/addresses.py": (128,), "models/dram/traffic.py": (32, 256),
+        "pipeline/batches/recorder.py": (128,),
     },
 }  # fmt: skip
 SAME_NUMBER = {(file, n): reason for reason, files in _OTHERS.items() for file, ns in files.items() for n in ns}

@@ -75,7 +75,7 @@ def test_words_on_their_way_have_come() -> None:
     """A grid may end before the answer of a load that nobody waited for."""
     python = engine("python")
     g = python.records(Gpu, 1)
-    for name, value in {"slices": 1, "l2_sets": 1, "l2_ways": 3, "stamp": 9}.items():
+    for name, value in {"all_channels": 1, "slices_per_channel": 1, "l2_sets": 1, "l2_ways": 3, "stamp": 9}.items():
         python.put(g, 0, name, value)
     held = {"l2_line": [5, 6, 0], "l2_valid": [1, 2, 0], "l2_coming": [12, 0, 0], "l2_dirty": [1, 0, 0],
             "l2_age": [7 | BUSY, 8, 0]}  # fmt: skip

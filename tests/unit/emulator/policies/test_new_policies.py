@@ -75,17 +75,18 @@ TOLL = Gate(
 )
 '''
 PAGES = f'''
-"""Lines scattered: the low bits of their numbers change the next ones."""
+"""Neighbouring pages change places."""
 {HEAD}
+from binalloc.emulator.pages.frames import take_frame
 from binalloc.emulator.pages.page import PagePolicy
 
 
 @device
-def turned(g: Any, source: int, line: int) -> int:
-    return line ^ ((line & 0xFF) << 8)
+def turned(g: Any, m: int, source: int, high: int) -> int:
+    return (take_frame(g, m, 0, high) ^ 1) << g.page_shift
 
 
-TURNED = PagePolicy("turned", "lines scattered", turned)
+TURNED = PagePolicy("turned", "neighbours swapped", turned)
 '''
 LISTENER = f'''
 """Counts all events of an SM."""
@@ -141,7 +142,7 @@ def ran(extended: Extended, sample: str, *options: str, machine: str = "gtx680",
 
 def test_the_command_line_offers_what_has_been_added(extended: Extended) -> None:
     text = " ".join(extended.run("run", "--help").split())
-    for words in ("backwards: the last block first", "above: above all that is taken", "turned: lines scattered"):
+    for words in ("backwards: the last block first", "above: above all that is taken", "turned: neighbours swapped"):
         assert words in text
 
 

@@ -62,7 +62,7 @@ def test_a_second_supply_adds_terms_and_io_a_part() -> None:
     assert two.open_tick - one.open_tick == pytest.approx(2.5 * 2 * tick / 1000)
     assert two.closed_tick - one.closed_tick == pytest.approx(2.5 * tick / 1000)
     assert two.io == pytest.approx(0.5 * 32 * 8 / 1000)
-    with_io = energy_figures(COUNTED, replace(m, dram_power=power), m.chip.sms)
+    with_io = energy_figures(COUNTED, replace(m, dram_power=power), m.chip.sms, COUNTED["cycles"])
     assert with_io is not None
     assert with_io["io_nj"] == pytest.approx(0.5 * 32 * 8 / 1000 * 1010)
 
@@ -72,13 +72,13 @@ def test_the_range_has_the_extremes_of_each_part() -> None:
     sets = power_sets(m)
     assert list(sets) == [STATED, LOWEST, HIGHEST]
     assert (sets[LOWEST].idd0, sets[HIGHEST].idd0, sets[LOWEST].refi) == (71, 490, 7803)
-    found = energy_figures(COUNTED, m, m.chip.sms)
+    found = energy_figures(COUNTED, m, m.chip.sms, COUNTED["cycles"])
     assert found is not None
     for part, value in found["least"].items():
         if value is not None:
             assert value <= found[part] <= found["most"][part]
     assert found["least"]["total_nj"] < found["total_nj"] / 5
-    alone = energy_figures(COUNTED, load_machine("t4"), 40)
+    alone = energy_figures(COUNTED, load_machine("t4"), 40, COUNTED["cycles"])
     assert alone is not None
     assert alone["least"] is None
 
@@ -86,7 +86,7 @@ def test_the_range_has_the_extremes_of_each_part() -> None:
 def test_a_share_of_the_machine_has_a_share_of_the_background() -> None:
     """3 of 8 SMs have 1.5 of 4 channels; 2 are emulated."""
     m = load_machine("gem5gpu-batching")
-    share, whole = energy_figures(COUNTED, m, 3), energy_figures(COUNTED, m, 8)
+    share, whole = (energy_figures(COUNTED, m, sms, COUNTED["cycles"]) for sms in (3, 8))
     assert share is not None
     assert whole is not None
     assert share["open_nj"] == pytest.approx(0.75 * whole["open_nj"])
@@ -97,7 +97,7 @@ def test_a_share_of_the_machine_has_a_share_of_the_background() -> None:
 def test_machines_without_public_currents_have_none() -> None:
     without = {name for name in list_machines() if not power_sets(load_machine(name))}
     assert without == {"b200", "gtx285", "gtx285-gpgpusim", "h100", "h200", "rtx4090", "rtx5090"}
-    assert energy_figures(COUNTED, load_machine("h100"), 1) is None
+    assert energy_figures(COUNTED, load_machine("h100"), 1, 1) is None
 
 
 def test_behaviour_does_not_depend_on_currents(tmp_path: Path) -> None:

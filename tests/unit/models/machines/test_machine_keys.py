@@ -82,7 +82,8 @@ def work(machine: Machine, search: bool) -> None:
     module = schedule(load(sample_file("callchain.loom")), machine)
     launch = replace(load_launch(sample_file("callchain.toml"), "test"), grid=(1, 1, 1))
     run(module, launch.kernel, launch, machine, engine="python")
-    for pages in ("interleaved", "coloured") if machine.stated_pages else ():
+    ways = ["interleaved", "coloured"] if machine.stated_pages else []
+    for pages in [*ways, "bandwidth"] if machine.far_dram else ways:
         run(module, launch.kernel, launch, machine, engine="python", sms=machine.chip.sms, pages=pages)
     if search:
         rewrite_kernel(module, Request(launch.kernel, machine, launch, policy="unified", emulate=False))
@@ -94,7 +95,7 @@ def keys(path: Path) -> set[str]:
     out = set()
     for section, content in document.items():
         for key, entry in content.items() if isinstance(content, dict) else ():
-            if section == "units" or (section, key) == ("dram", "power"):
+            if section == "units" or (section in ("dram", "far_dram") and key == "power"):
                 out |= {f"{section}.{key}.{name}" for name in entry}
             else:
                 out.add(f"{section}.{key}")
@@ -124,7 +125,8 @@ def records(machine: Machine) -> dict[str, str]:
     }
     optional = {name: getattr(machine, name) for name in ("register_file", "constant_cache", "instruction_cache")}
     optional["pages"] = machine.stated_pages
-    optional["dram.power"] = machine.dram_power
+    optional |= {"dram.power": machine.dram_power, "far_dram": machine.far_dram}
+    optional["far_dram.power"] = machine.far_dram_power
     sections |= {name: section for name, section in optional.items() if section is not None}
     sections |= {f"units.{name}": machine.units[name] for name in UNIT_CLASSES}
     sections |= {f"port_groups.{group.name}": group for group in machine.port_groups}
