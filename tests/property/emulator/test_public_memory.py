@@ -124,7 +124,10 @@ def drawn(seed: int, scheduler: str) -> Drawn:
         "sms": 1 + seed % 3, "scheduler": scheduler, "skew": rng.choice((None, seed)), "over": rng.choice((None, 1, 3)),
     }  # fmt: skip
     ends, spread = rng.choice((1, 2, 3, 64)), rng.choice((7, 31, 63))
-    return Drawn(size, private, threads, rng.randrange(1, 25), ends, spread, machine, options)
+    grid = rng.randrange(1, 25)
+    if scheduler == "tbas":  # a batch of one block would run alone from its request for memory to the end of its use
+        options["batches"] = f"stride:{min(grid, 4)}"
+    return Drawn(size, private, threads, grid, ends, spread, machine, options)
 
 
 def run(case: Drawn, module: Module, **options: Any) -> tuple[Result, list[Row]]:
